@@ -1,5 +1,5 @@
 """
-Performance measures: the catalogue, and measures of labelled counts.
+Performance measures: the catalogue of measures, and measures of labelled counts.
 
 Examples
 --------
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Measure:
-    # Every measure of the catalogue is a member too: measures.recall.
+    # Every measure of the catalogue is also an attribute, such as measures.recall.
     if name in names():
         return getattr(catalogue, name)
     raise AttributeError(f"module 'bayescm.measures' has no attribute {name!r}")

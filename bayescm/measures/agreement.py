@@ -1,8 +1,8 @@
 """
-Agreement of raters beyond chance: Cohen's and Fleiss' kappa, Gwet's AC1, Krippendorff's alpha.
+Chance-corrected agreement between raters: Cohen's and Fleiss' kappa, AC1 and alpha.
 
-They are functions of how the labels of the examples are distributed: how often an example gets
-which labels. Examples with a single label tell of the labels' shares only.
+All measures are functions of the distribution of label patterns over the examples. Examples with a
+single label contribute only to the shares of the labels.
 
 References
 ----------
@@ -21,17 +21,17 @@ import numpy as np
 
 class Labelled:
     """
-    How often examples have which labels, and how many examples there are of each kind.
+    Frequencies of label patterns among examples.
 
     Parameters
     ----------
     votes : ndarray, shape (R, ..., P, C)
-        How often every rater gave every label to each kind of example.
+        Number of times each rater assigned each label, for every pattern.
     weight : ndarray, shape (..., P)
-        How many examples are of each kind, or how probable it is.
+        Number of examples with each pattern, or its probability.
     sample : bool
-        Whether these are all ratings there are, so that pairs of them are drawn without putting
-        back; of a population, of which there is no end, it does not matter.
+        Whether these are all ratings, so that pairs of ratings are drawn without replacement. This
+        makes no difference for an infinite population.
     """
 
     def __init__(self, votes: np.ndarray, weight: np.ndarray, *, sample: bool = False):
@@ -41,26 +41,26 @@ class Labelled:
 
     @property
     def several(self) -> np.ndarray:
-        """The weight of the examples that have two labels or more."""
+        """Weight of the examples with at least two labels."""
         return self.weight * (self.ratings > 1)
 
     @property
     def agreement(self) -> np.ndarray:
-        """The chance that two labels of one example are the same, (...)."""
+        """Probability that two labels of an example agree, shape (...)."""
         pairs = np.maximum(self.ratings * (self.ratings - 1), 1)
         same = (self.votes * (self.votes - 1)).sum(-1) / pairs
         return _ratio((self.several * same).sum(-1), self.several.sum(-1))
 
     @property
     def shares(self) -> np.ndarray:
-        """How common each label is, an example counting once, (..., C)."""
+        """Share of each label, with equal weight for each example, shape (..., C)."""
         one = self.votes / np.maximum(self.ratings, 1)[..., None]
         weight = self.weight * (self.ratings > 0)
         return _ratio((weight[..., None] * one).sum(-2), weight.sum(-1)[..., None])
 
     @property
     def coincidences(self) -> np.ndarray:
-        """How often two labels meet in an example, a label counting once, (..., C, C)."""
+        """Coincidence matrix, with equal weight for each label, shape (..., C, C)."""
         others = self.several / np.maximum(self.ratings - 1, 1)
         pairs = np.einsum("...p,...pc,...pk->...ck", others, self.votes, self.votes)
         with_itself = (others[..., None] * self.votes).sum(-2)
@@ -77,24 +77,24 @@ def _beyond(observed, chance):
 
 
 def observed_agreement(labelled: Labelled) -> np.ndarray:
-    """Return the chance that two labels of one example are the same."""
+    """Return the probability that two labels of an example agree."""
     return labelled.agreement
 
 
 def fleiss_kappa(labelled: Labelled) -> np.ndarray:
-    """Return Fleiss' kappa: chance is that two labels drawn from all are the same."""
+    """Return Fleiss' kappa; chance agreement is that of two labels drawn from all labels."""
     return _beyond(labelled.agreement, (labelled.shares**2).sum(-1))
 
 
 def gwet_ac1(labelled: Labelled) -> np.ndarray:
-    """Return Gwet's AC1: chance is that of examples hard enough to be guessed."""
+    """Return Gwet's AC1; only labels of hard examples are assumed to agree by chance."""
     shares = labelled.shares
     chance = (shares * (1 - shares)).sum(-1) / (shares.shape[-1] - 1)
     return _beyond(labelled.agreement, chance)
 
 
 def cohen_kappa(labelled: Labelled) -> np.ndarray:
-    """Return Cohen's kappa of two raters: each has shares of his own."""
+    """Return Cohen's kappa of two raters, each with separate label shares."""
     first, second = (
         votes / np.maximum(votes.sum(-1, keepdims=True), 1) for votes in labelled.by_rater
     )
@@ -127,12 +127,12 @@ def _interval(single):
 
 
 def _ordinal(single):
-    # Ranks in the middle of each class: as far apart as there are labels between.
+    # Midranks of the classes: the distance is the number of labels between them.
     middle = np.cumsum(single, axis=-1) - single / 2
     return (middle[..., :, None] - middle[..., None, :]) ** 2
 
 
-# What is asked of all raters, and of two.
+# Measures for any number of raters, and for two raters.
 AMONG_ALL: dict[str, Callable] = {
     "agreement": observed_agreement,
     "fleiss_kappa": fleiss_kappa,

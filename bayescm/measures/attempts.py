@@ -1,17 +1,17 @@
 r"""
-Measures of repeated answers: the mean, pass@k, pass^k, a majority, and how items and runs differ.
+Measures of repeated answers: mean, pass@k, pass^k, majority, and variance components.
 
-They are functions of draws of how the items' rates of right answers are distributed (`Rates`), and
-a majority also of how wrong answers are shared (`Wrong`).
+They are functions of draws of the distribution of success rates over items (`Rates`). A majority
+also depends on the distribution of wrong answers (`Wrong`).
 
-In a sample (`ItemAnswers`) a function of k answers is its mean over all ways to choose k of the
-answers to an item, and over the items: of c right answers of n,
+For a sample (`ItemAnswers`), a function of k answers is averaged over all subsets of k answers to
+an item, and over the items. With c right answers of n, the average for an item is
 
 .. math:: \sum_r h(r) \binom{c}{r} \binom{n - c}{k - r} \Big/ \binom{n}{k},
 
-with h(r) its value where r of k are right. Of pass@k that is :math:`1 - \binom{n - c}{k} /
-\binom{n}{k}`, which has no bias (Chen et al. 2021); the rate c / n in the place of the true one
-would make it too low.
+with h(r) the value of the function if r of k answers are right. For pass@k this is :math:`1 -
+\binom{n - c}{k} / \binom{n}{k}`, which is unbiased (Chen et al. 2021). Replacing the unknown rate
+by c / n would give a value that is too low.
 
 References
 ----------
@@ -30,19 +30,19 @@ from scipy.special import binom
 from bayescm.measures.measure import Measure, Repeated
 from bayescm.validate import fail
 
-_MOST_VOTES = 300  # whose chances are worked out in a few seconds
+_MOST_VOTES = 300  # computing plurality probabilities then takes a few seconds
 
 
 class Wrong(NamedTuple):
     """
-    How the wrong answers to an item are shared.
+    Distribution of the wrong answers to an item.
 
     Attributes
     ----------
     common : float
-        The share of one of them.
+        Share of the most common wrong answer.
     others : int
-        How many share the rest alike.
+        Number of other wrong answers, which are equally probable.
     """
 
     common: float
@@ -50,17 +50,17 @@ class Wrong(NamedTuple):
 
     def alike(self, counts: np.ndarray) -> np.ndarray:
         """
-        Return the log chance (D,) that wrong answers are equal to one another as they are.
+        Return the log probability (D,) of the pattern of equal wrong answers.
 
         Parameters
         ----------
         counts : ndarray, shape (D, T)
-            How often each wrong answer was given, 0 where there were fewer.
+            Number of occurrences of each distinct wrong answer, padded with 0.
         """
         occurs, total = counts > 0, counts.sum(1)
         kinds = occurs.sum(1)
         with np.errstate(divide="ignore"):
-            # Log chances that one kind after the other is another one; more than there are: none.
+            # Log probability that a further answer is new; -inf if no new answers are left.
             free = np.log(np.maximum(1 - np.arange(kinds.max() + 1) / self.others, 0))
             rest, common = np.log1p(-self.common), np.log(self.common)
         other = np.concatenate([[0], free.cumsum()])
@@ -80,18 +80,18 @@ class Wrong(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Rates:
     """
-    Draws of the distribution of the items' rates.
+    Draws of the distribution of success rates over items.
 
     Attributes
     ----------
     support : ndarray, shape (..., M)
-        Rates from 0 to 1, the same in all draws or those of each.
+        Rates from 0 to 1, shared by all draws or separate for each draw.
     weight : ndarray, shape (..., M)
-        The share of items with each rate; each row sums to 1.
+        Share of items with each rate. Each row sums to 1.
     wrong : tuple of Wrong
-        Ways in which wrong answers may be shared. Empty if only right and wrong are known.
+        Possible distributions of wrong answers. Empty if only right and wrong are known.
     way : int or ndarray of int, broadcasts against (..., M), default 0
-        Which of these ways items with each rate have.
+        Index of the distribution of wrong answers for items with each rate.
     """
 
     support: np.ndarray
@@ -100,21 +100,21 @@ class Rates:
     way: Any = 0
 
     def mean(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Return the mean over the items of a function of their rates, (...)."""
+        """Return the mean over items of a function of their rates, shape (...)."""
         return (self.weight * function(self.support)).sum(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
 class ItemAnswers:
     """
-    The answers of one system to a sample of items.
+    Answers of one system to a sample of items.
 
     Attributes
     ----------
     right, number : ndarray of int, shape (n,)
-        Right answers, and answers in all.
+        Number of right answers, and of all answers, per item.
     wrong : ndarray of int, shape (n, J), or None
-        How often each wrong answer was given, where that is known.
+        Number of occurrences of each wrong answer, if known.
 
     Examples
     --------
@@ -129,14 +129,14 @@ class ItemAnswers:
 
     def mean(self, value: np.ndarray) -> float:
         """
-        Return the mean over the items of a function of k answers chosen from those of an item.
+        Return the mean over items of a function of k answers, averaged over subsets.
 
-        Items with fewer than k answers are left out.
+        Items with fewer than k answers are excluded.
 
         Parameters
         ----------
         value : ndarray, shape (k + 1,)
-            The function where 0, 1, ... of k answers are right.
+            Value of the function if 0, 1, ..., k answers are right.
         """
         k = len(value) - 1
         enough = self.number >= k
@@ -149,7 +149,7 @@ class ItemAnswers:
         return float(np.average(of_pattern, weights=count))
 
     def plurality(self, k: int) -> float:
-        """Return how often the plurality of k answers chosen from those of an item is right."""
+        """Return how often the plurality of k answers to an item is right, over all subsets."""
         enough = self.number >= k
         wrong = np.zeros((len(self.right), 0), int) if self.wrong is None else self.wrong
         patterns = np.column_stack([self.right, wrong])[enough]
@@ -159,16 +159,16 @@ class ItemAnswers:
 
     @property
     def observed_rates(self) -> "Rates":
-        """The shares of right answers, of all items alike, as the rates of one draw."""
+        """Observed shares of right answers, as the rates of a single draw."""
         rates, count = np.unique(self.right / self.number, return_counts=True)
         return Rates(rates, count[None] / count.sum())
 
 
 def _plurality_among(right, wrong, k):
-    """Return how often the plurality is right of k answers chosen without replacement."""
+    """Return how often the plurality of k answers drawn without replacement is right."""
     total = 0.0
     for votes in range(1, min(right, k) + 1):
-        # The ways to choose the others, none more often; a tie is won as in `plurality`.
+        # Number of ways to draw the others, none more often. Ties are broken as in `plurality`.
         nodes, weights = _rule((k - votes) // votes // 2 + 1)
         chosen = np.arange(votes + 1)
         for node, weight in zip(nodes, weights, strict=True):
@@ -188,48 +188,48 @@ def _measure(formula, name, answers, of_sample, votes=False, is_mean=True, **fac
 
 
 def _mean(rates):
-    """Proportion of right answers: the mean over the items of their rates."""
+    """Proportion of right answers: the mean success rate of the items."""
     return rates.mean(lambda p: p)
 
 
 def _between(rates):
-    """Variance of the rates between items."""
+    """Variance of the success rates between items."""
     return rates.mean(lambda p: p**2) - rates.mean(lambda p: p) ** 2
 
 
 def _within(rates):
-    """Variance of an answer about the rate of its item, on average."""
+    """Mean variance of an answer within items."""
     return rates.mean(lambda p: p * (1 - p))
 
 
 def _flips(rates):
-    """Probability that two answers to an item differ, one of them right and the other wrong."""
+    """Probability that one of two answers to an item is right and the other wrong."""
     return rates.mean(lambda p: 2 * p * (1 - p))
 
 
 def _share_between(rates):
-    """Share of the variance of an answer that lies between items: the intraclass correlation."""
+    """Intraclass correlation: the share of the variance of answers that is between items."""
     mean = _mean(rates)
     with np.errstate(invalid="ignore", divide="ignore"):
         return _between(rates) / (mean * (1 - mean))
 
 
 def _between_items(answers):
-    """Return the variance of the rates of a sample of items, freed of that of their answers."""
+    """Return the unbiased variance of success rates between the items of a sample."""
     rate, items = answers.right / answers.number, len(answers.right)
     square = answers.mean(np.array([0, 0, 1]))
-    # The square of the mean rate is that of single items in part, whose answers err alike.
+    # Part of the squared mean rate comes from pairs within an item, which are corrected for noise.
     squared_mean = rate.mean() ** 2 + (square - (rate**2).mean()) / items
     return max(square - squared_mean, 0.0)
 
 
 def _share_right(answers):
-    """Return the mean over a sample of items of the shares of right answers."""
+    """Return the mean share of right answers over a sample of items."""
     return answers.mean(np.array([0, 1]))
 
 
 def _within_items(answers):
-    """Return the variance of two answers to an item of a sample about each other, by halves."""
+    """Return half the mean squared difference between two answers to an item of a sample."""
     return answers.mean(np.array([0, 0.5, 0]))
 
 
@@ -239,7 +239,7 @@ def _flips_of_items(answers):
 
 
 def _share_between_items(answers):
-    """Return the share of the variance between the items of a sample, NaN without variance."""
+    """Return the share of the variance that is between the items of a sample; NaN if constant."""
     between, within = _between_items(answers), _within_items(answers)
     return between / (between + within) if between + within else np.nan
 
@@ -283,10 +283,10 @@ variance_share_between = _measure(
 
 def pass_at(k: int) -> Measure:
     """
-    Return pass@k: the chance that at least one of k answers to an item is right.
+    Return pass@k: the probability that at least one of k answers is right.
 
-    `bayescm.posteriors.repeated_items.RepeatedItems.rates` draws the `Rates` for each
-    ``of``: ``"population"`` has the variable ``share``, and ``"new"`` uses `_rates_of_new_item`.
+    `bayescm.posteriors.repeated_items.RepeatedItems.rates` draws the `Rates` for each ``of``:
+    ``"population"`` uses the variable ``share``, and ``"new"`` uses `_rates_of_new_item`.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def pass_at(k: int) -> Measure:
 
 def pass_all(k: int) -> Measure:
     """
-    Return pass^k: the chance that all of k answers to an item are right.
+    Return pass^k: the probability that all of k answers to an item are right.
 
     Examples
     --------
@@ -326,12 +326,11 @@ def pass_all(k: int) -> Measure:
 
 def majority_at(k: int) -> Measure:
     """
-    Return the chance that the majority of k answers to an item is right.
+    Return the probability that the majority of k answers to an item is right.
 
-    Where the evidence knows the answers themselves it is the plurality of these: the most frequent
-    answer, drawn by lot where several are. Where only right and wrong are known it is more than
-    half of the k answers, a tie counting half; wrong answers that differ among themselves would let
-    a plurality be right more often.
+    If the evidence contains the answers themselves, this is the plurality: the most frequent
+    answer, with ties broken at random. If only right and wrong are known, it is more than half of
+    the k answers, with ties counting half. This understates the plurality if wrong answers differ.
 
     Examples
     --------
@@ -363,7 +362,7 @@ def majority_at(k: int) -> Measure:
 
 
 def _chance(right, k, p):
-    """Return the chance that so many of k answers are right."""
+    """Return the probability that a given number of k answers is right."""
     return comb(k, right) * p**right * (1 - p) ** (k - right)
 
 
@@ -374,11 +373,12 @@ def _more_than_half(k):
 @lru_cache(256)
 def plurality(common: float, others: int, k: int) -> np.ndarray:
     """
-    Return the chance (k + 1,) that the plurality is right, where 0, 1, ... of k answers are.
+    Return the probability (k + 1,) that the plurality is right, given 0, 1, ..., k right answers.
 
-    A tie of j + 1 is won with the chance 1 / (j + 1), the integral of u^j from 0 to 1: ties become
-    factors of generating functions, and a Gauss-Legendre rule has no error. Counts are those of
-    Poisson variables given their sum, which keeps all numbers of one size.
+    A tie of j + 1 answers is won with probability 1 / (j + 1), the integral of u^j from 0 to 1.
+    Ties therefore become factors of generating functions, and a Gauss-Legendre rule is exact.
+    Counts are represented by Poisson variables given their sum, which keeps all numbers at a
+    similar scale.
 
     Examples
     --------
@@ -407,7 +407,7 @@ def plurality(common: float, others: int, k: int) -> np.ndarray:
 
 
 def poisson(most: int, means: np.ndarray) -> np.ndarray:
-    """Return the chances (..., most + 1) of 0, 1, ... by Poisson distributions."""
+    """Return the Poisson probabilities (..., most + 1) of 0, 1, ..., most."""
     ratios = np.ones((*means.shape, most + 1))
     ratios[..., 1:] = means[..., None] / np.arange(1, most + 1)
     return np.exp(-means)[..., None] * ratios.cumprod(-1)
@@ -415,13 +415,13 @@ def poisson(most: int, means: np.ndarray) -> np.ndarray:
 
 @lru_cache(1024)
 def _rule(size):
-    """Return the Gauss-Legendre rule from 0 to 1."""
+    """Return the Gauss-Legendre rule on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(size)
     return (nodes + 1) / 2, weights / 2
 
 
 def _power(series, exponent):
-    """Return a power series to a whole power, as far as the series goes."""
+    """Return an integer power of a power series, truncated to the same length."""
     size = len(series)
     product = np.eye(1, size)[0]
     while exponent:
@@ -439,5 +439,5 @@ def _whole(k, name):
 
 
 FACTORIES = {"pass_at": pass_at, "pass_all": pass_all, "majority_at": majority_at}
-# As papers write them: pass@4, pass^4, maj@5.
+# Notation in papers: pass@4, pass^4, maj@5.
 NOTATION = {"pass@": "pass_at", "pass^": "pass_all", "maj@": "majority_at"}

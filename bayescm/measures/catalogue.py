@@ -1,19 +1,19 @@
 """
-Performance measures as functions of the cells of a confusion matrix: one entry for each.
+Catalogue of performance measures, defined as functions of the cells of a confusion matrix.
 
-A measure takes an array of shape (..., C, C), rows = actual, columns = predicted, of counts or of
-probabilities, and returns an array of shape (...). With two classes index 1 is the positive one,
-as in scikit-learn. Measures of one class against the rest (``one_class``) return the positive
-class's value for C = 2 and append an axis of length C for more classes; ``f1_macro``, ``f1_micro``
-and ``f1_weighted`` average over the classes with scikit-learn's meaning at ``zero_division=nan``: a
-class whose value is undefined is left out of the average.
+A measure takes an array of counts or probabilities of shape (..., C, C), rows = actual, columns =
+predicted, and returns an array of shape (...). With two classes, index 1 is the positive class, as
+in scikit-learn. Measures of one class against the rest (``one_class``) return the value of the
+positive class for C = 2, and append an axis of length C for more classes. ``f1_macro``,
+``f1_micro`` and ``f1_weighted`` average over the classes as in scikit-learn with
+``zero_division=nan``: classes whose value is undefined are excluded.
 
-An entry says all that is known of its measure: the formula, the sentence that explains it, its
-other names, whether lower is better, its range, and its form in terms of the cells where that gives
-it a posterior distribution that need not be drawn (`bayescm.measures.measure` has the forms).
+Each entry contains all facts about a measure: its formula, a one-sentence explanation, aliases,
+direction and range. If the posterior distribution can be computed without draws, the entry also has
+the form of the measure in terms of the cells (see `bayescm.measures.measure`).
 
-0/0 is NaN. Complements have a formula of their own and are never ``1 - x``, so that they keep
-their digits near 0.
+0/0 is NaN. Complements have separate formulas instead of ``1 - x``, so that they are accurate near
+0.
 
 Examples
 --------
@@ -138,35 +138,35 @@ def cohen_kappa(cells):
     """Cohen's kappa: agreement beyond what is expected by chance."""
     tp, fn, fp, tn = one_of_two(cells)
     norm = (tp + fp) * (fp + tn)
-    if cells.shape[-1] == 2:  # the mean over both classes, of which the difference is the same
+    if cells.shape[-1] == 2:  # the mean of both classes, whose numerators are equal
         norm = (norm + (fn + tn) * (tp + fn)) / 2
     return over_classes(tp * tn - fp * fn, cells) / over_classes(norm, cells)
 
 
-# Measures where some answers are abstentions: of all examples, not only of those answered
+# Measures for data with abstentions: computed from all examples, not only the answered ones
 
 
 @all_cells(unit="examples", abstentions="all")
 def coverage(cells):
-    """Proportion of examples that are answered: all, where no label is an abstention."""
+    """Proportion of examples that are answered; 1 if no label marks an abstention."""
     return total(cells) / total(cells)
 
 
 @all_cells(unit="examples", abstentions="errors", form=Proportion("right", "wrong"))
 def accuracy_of_all(cells):
-    """Proportion of all examples answered correctly: abstentions count as errors."""
+    """Proportion of all examples answered correctly; abstentions count as errors."""
     return np.einsum("...ii->...", cells) / total(cells)
 
 
 @one_class(unit="positives", abstentions="errors", form=Proportion("tp", "fn"))
 def recall_of_all(tp, fn, fp, tn):
-    """Proportion of positives that are found: abstentions count as misses."""
+    """Proportion of positives that are found; abstentions count as misses."""
     return tp / (tp + fn)
 
 
 @one_class(abstentions="errors", form=Overlap(0.5, 0.5))
 def f1_of_all(tp, fn, fp, tn):
-    """Harmonic mean of precision and recall: abstentions of positives count as misses."""
+    """Harmonic mean of precision and recall; abstentions of positives count as misses."""
     return 2 * tp / (2 * tp + fn + fp)
 
 
@@ -174,7 +174,7 @@ def f1_of_all(tp, fn, fp, tn):
     range=SIGNED, form=FunctionOfCells("table", odds.cohen_kappa, monotone_in_prevalence=False)
 )
 def cohen_kappa_linear(cells):
-    """Cohen's kappa of ordered classes: an error weighs as many classes as it is off."""
+    """Cohen's kappa of ordered classes, with errors weighted by distance in classes."""
     return _weighted_kappa(cells, 1)
 
 
@@ -182,7 +182,7 @@ def cohen_kappa_linear(cells):
     range=SIGNED, form=FunctionOfCells("table", odds.cohen_kappa, monotone_in_prevalence=False)
 )
 def cohen_kappa_quadratic(cells):
-    """Cohen's kappa of ordered classes: an error weighs the square of the classes it is off."""
+    """Cohen's kappa of ordered classes, with errors weighted by squared distance in classes."""
     return _weighted_kappa(cells, 2)
 
 
@@ -391,7 +391,7 @@ def diagnostic_odds_ratio(tp, fn, fp, tn):
     form=ReciprocalOf(informedness),
 )
 def number_needed_to_diagnose(tp, fn, fp, tn):
-    """1 / Youden's J, the examples needed for one correct detection; infinite where J <= 0."""
+    """1 / Youden's J: examples needed for one correct detection; infinite if J <= 0."""
     youden = (tp * tn - fp * fn) / ((tp + fn) * (fp + tn))
     with np.errstate(divide="ignore"):
         return 1 / np.where(np.real(youden) < 0, 0.0, youden)
@@ -399,7 +399,7 @@ def number_needed_to_diagnose(tp, fn, fp, tn):
 
 @one_class(aliases=("win_rate", "pass_rate"), unit="examples", form=Proportion("tp+fn", "fp+tn"))
 def prevalence(tp, fn, fp, tn):
-    """Proportion of examples that are positive: of verdicts the win rate, or the pass rate."""
+    """Proportion of examples that are positive; for verdicts, the win rate or pass rate."""
     return (tp + fn) / (tp + fn + fp + tn)
 
 
@@ -412,7 +412,7 @@ def predicted_prevalence(tp, fn, fp, tn):
 # Measures with parameters
 
 
-_LARGE = 1e100  # its square is still a number, and weighs precision as good as nothing
+_LARGE = 1e100  # the square is finite, and precision has practically no weight
 
 
 def _text(number):
@@ -421,12 +421,12 @@ def _text(number):
 
 def fbeta(beta: float) -> Measure:
     """
-    Return the F measure that weighs recall ``beta`` times as much as precision.
+    Return the F measure with ``beta`` times as much weight on recall as on precision.
 
     Parameters
     ----------
     beta : float
-        Finite and >= 0; 1 is ``f1``.
+        Weight of recall, finite and >= 0. 1 is ``f1``.
 
     Examples
     --------
@@ -443,13 +443,13 @@ def fbeta(beta: float) -> Measure:
 
 def tversky(alpha: float, beta: float) -> Measure:
     """
-    Return Tversky's index tp / (tp + alpha * fn + beta * fp).
+    Return the Tversky index tp / (tp + alpha * fn + beta * fp).
 
     Parameters
     ----------
     alpha : float
-        Weight of a false negative (a positive that is missed), finite and >= 0. Some texts have
-        the two weights the other way round.
+        Weight of a false negative (a missed positive), finite and >= 0. Some texts exchange the two
+        weights.
     beta : float
         Weight of a false positive, finite and >= 0.
 
@@ -486,19 +486,19 @@ def _weighted_overlap(name, form):
 
 
 def _tversky(tp, fn, fp, tn, weights):
-    """Proportion of true positives among them and the errors, weighted."""
+    """Weighted proportion of true positives among true positives and errors."""
     return tp / (tp + weights[0] * fn + weights[1] * fp)
 
 
 def cost(matrix: ArrayLike) -> Measure:
     """
-    Return the expected cost of an example; lower is better.
+    Return the expected cost per example; lower is better.
 
     Parameters
     ----------
     matrix : array_like, shape (C, C)
-        Cost of each cell, rows = actual, columns = predicted, in the order of the cells: with two
-        classes index 1 is the positive class. ``evidence.align`` puts a labelled one in this order.
+        Cost of each cell, rows = actual, columns = predicted, in the order of the cells. With two
+        classes, index 1 is the positive class. ``evidence.align`` reorders a labelled matrix.
 
     Examples
     --------
@@ -525,14 +525,14 @@ def cost(matrix: ArrayLike) -> Measure:
 
 
 def _expected_cost(cells, matrix):
-    """Mean cost of an example."""
+    """Mean cost per example."""
     if cells.shape[-2:] != matrix.shape:
         todo = "give the cost matrix one row and column per class"
         raise fail("the cost matrix has the wrong size", matrix.shape, str(cells.shape[-2:]), todo)
     return np.einsum("...ij,ij->...", cells, matrix) / total(cells)
 
 
-# Names, and functions of one's own
+# Lookup by name, and custom functions
 
 _FACTORIES_OF: dict[str, dict[str, Callable[..., Measure]]] = {
     "cells": {"fbeta": fbeta, "tversky": tversky, "cost": cost},
@@ -544,7 +544,7 @@ _FACTORIES_OF: dict[str, dict[str, Callable[..., Measure]]] = {
 _FACTORIES = {
     name: factory for factories in _FACTORIES_OF.values() for name, factory in factories.items()
 }
-# Measures of other variables of a posterior than the cells: a file for each variable.
+# Measures of other posterior variables than the cells, with one module per variable.
 _FURTHER: tuple[ModuleType, ...] = (
     attempts,
     item_scores,
@@ -559,7 +559,7 @@ _CATALOGUE = {
     for name, entry in list(entries.items())
     if isinstance(entry, Measure)
 }
-# By variable: attempts and item scores both have a mean, cells and attempts both an accuracy.
+# Names are unique per variable: attempts and item scores both have a mean.
 _NAMED_OF = {
     (entry.takes, name): entry.called(name)
     for entry in _CATALOGUE.values()
@@ -567,7 +567,7 @@ _NAMED_OF = {
 }
 _NAMED = (
     {"f0.5": fbeta(0.5).called("f0.5"), "f2": fbeta(2).called("f2")}
-    # Without evidence a name means the first variable that has it: the cells, then attempts.
+    # Without evidence, a name refers to the first variable that has it: cells, then attempts.
     | {name: entry for (_, name), entry in reversed(_NAMED_OF.items())}
     | curves.AVERAGED
     | probabilities.AVERAGED
@@ -579,12 +579,12 @@ _VARIABLES = {
     "example_cells": "several labels for each example",
     "item_scores": "item scores",
     "preferences": "votes on pairs of systems",
-}  # what a variable is called in messages
+}  # names of variables in messages
 
 
 def names(variable: str = "cells") -> list[str]:
     """
-    Return the names of all measures of a variable that take no parameters.
+    Return the names of all measures of a variable that have no parameters.
 
     Examples
     --------
@@ -595,12 +595,12 @@ def names(variable: str = "cells") -> list[str]:
 
 
 def is_named(name: str) -> bool:
-    """Say whether a measure of the catalogue has this name."""
+    """Check whether a measure of the catalogue has this name."""
     return name in _NAMED
 
 
 def is_loss(name: str) -> bool | None:
-    """Say whether lower is better of what has this name; None where the catalogue has no such."""
+    """Check whether lower values of a measure are better; None if its name is unknown."""
     try:
         entry = resolve(name)
     except ValueError:
@@ -614,32 +614,36 @@ def is_loss(name: str) -> bool | None:
 
 def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = None) -> Measure:
     """
-    Return the measure with a given name, or turn a function of the cells into one.
+    Return the measure with a given name, or convert a function into a measure.
 
     Parameters
     ----------
     measure : str or callable
-        A name (``"f1"``), an alias (``"sensitivity"``), an average over classes (``"f1_macro"``),
-        one of chosen classes (``"f1[a]"``, ``"mcc[a]"`` against the rest, ``"f1_macro[a,b]"``),
-        a measure with parameters (``"fbeta(0.5)"``, ``"tversky(0.3,0.7)"``,
-        ``"cost([[0,1],[5,0]])"``; ``"pass@4"`` is ``"pass_at(4)"``), or a function from cells
-        (..., C, C) to values (...). ``"F1"`` and ``"MCC"`` are ``"f1"`` and ``"mcc"``; labels of
-        classes are taken as they stand. A function gets the cells in label order, with the positive
-        one of two classes last; higher is taken to be better. Pass it through `measure` to say
-        otherwise.
+        A function from cells (..., C, C) to values (...), or a name:
+
+        - a measure (``"f1"``) or an alias (``"sensitivity"``),
+        - an average over classes (``"f1_macro"``),
+        - a measure of selected classes (``"f1[a]"``, ``"mcc[a]"`` against the rest,
+          ``"f1_macro[a,b]"``),
+        - a measure with parameters (``"fbeta(0.5)"``, ``"tversky(0.3,0.7)"``,
+          ``"cost([[0,1],[5,0]])"``; ``"pass@4"`` is ``"pass_at(4)"``).
+
+        Capitals are ignored, except in class labels: ``"F1"`` is ``"f1"``. A function receives the
+        cells in label order, with the positive class of two last, and higher values are assumed to
+        be better. Use `measure` to specify otherwise.
     variable : str or tuple of str, optional
-        The variable of a posterior that it must be a measure of, or several; any by default. A bare
-        function is a measure of this variable, of several of the first.
+        Variable of a posterior that the measure must refer to, or several. By default any variable.
+        A function is assumed to be a measure of the first one.
 
     Returns
     -------
     Measure
-        ``__name__`` is the name that was given.
+        The measure. Its ``__name__`` is the given name.
 
     Raises
     ------
     ValueError
-        Where no measure has this name; the message has the nearest ones. Where it is a measure of
+        If the name is unknown (the message suggests similar names), or belongs to a measure of
         another variable.
 
     Examples
@@ -658,7 +662,7 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
         entry = entry if name == measure else entry.called(measure)
     else:
         allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
-        if hasattr(measure, "dims"):  # a second piece of evidence
+        if hasattr(measure, "dims"):  # a second piece of evidence, passed by mistake
             measure, todo = "evidence", 'pass several by name: compare({"a": first, "b": second})'
         raise fail("not a measure", measure, allowed, todo, TypeError)
     of_examples = "example_cells" in variables and not {"cells", "curve"} & {*variables}
@@ -685,7 +689,7 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
 
 
 def _in_catalogue_case(name):
-    """Return a name with the capitals of the catalogue; classes and parameters as they stand."""
+    """Lower-case a name as in the catalogue, without changing classes and parameters."""
     base = re.split(r"[\[(]", name, maxsplit=1)[0]
     if base == base.lower() or base in _NAMED or base.rpartition("_")[0] in _NAMED:
         return name
@@ -694,7 +698,7 @@ def _in_catalogue_case(name):
 
 @lru_cache(maxsize=1024)
 def _read(text, variables):
-    """Return the measure of a name with parameters, averaged over classes or of chosen ones."""
+    """Parse a name with parameters, an average or selected classes."""
     with_labels = re.fullmatch(r"(.+)\[([^\[\]]+)\]", text)
     if with_labels:
         name, labels = with_labels.groups()
@@ -748,7 +752,7 @@ def _made(text, base, written):
 
 def among(measures: Sequence[Measure], name: str | Callable) -> list[int]:
     """
-    Return which of the measures a name or a function means, whatever they are called.
+    Return the indices of the measures that match a name or function, including aliases.
 
     Examples
     --------
@@ -763,7 +767,7 @@ def among(measures: Sequence[Measure], name: str | Callable) -> list[int]:
 
 
 def same(first: str, second: str) -> bool:
-    """Tell whether two names mean the same measure; one of them may be that of a function."""
+    """Check whether two names refer to the same measure; one may be the name of a function."""
     try:
         return first == second or resolve(first).same_as(resolve(second))
     except ValueError:
@@ -771,9 +775,9 @@ def same(first: str, second: str) -> bool:
 
 
 def _unknown(measure, variables):
-    """Return the error of a name that is no measure's, with those of some variables."""
+    """Return the error for an unknown name, with suggestions for some variables."""
     of_any = not variables
-    if of_any or "example_cells" in variables:  # the labels of an example are classes
+    if of_any or "example_cells" in variables:  # the labels are classes
         variables = (*variables, "cells")
     catalogue = [
         *(name for variable in variables for name in names(variable)),
@@ -794,7 +798,7 @@ def _unknown(measure, variables):
         similar += [f"{name}_{how}" for name in one_class for how in AVERAGES]
     written = re.sub(r"[\s-]+", "_", measure.lower())
     meant = [name for name, others in _NAMED_ELSEWHERE.items() if written in others.split()]
-    # A measure of other evidence only where the name is nearly the same.
+    # Suggest a measure of other evidence only if the names are very similar.
     others = get_close_matches(written, _NAMED, n=1, cutoff=0.75)
     todo = suggest(measure, similar) or suggest(measure, others)
     todo = f"did you mean {meant[0]!r}?" if meant else todo
@@ -803,7 +807,7 @@ def _unknown(measure, variables):
     return fail("unknown measure", measure, allowed, todo)
 
 
-# What other packages and papers call a measure, where the nearest name by letters is another one.
+# Names in other packages and papers, for which the most similar name would be a wrong suggestion.
 _NAMED_ELSEWHERE = {
     "average_precision": "auprc aupr pr_auc auc_pr prauc aucpr",
     "auc": "roc",
@@ -831,26 +835,27 @@ def measure(
     takes: str = "cells",
 ) -> Measure:
     """
-    Return a measure made of a function of the cells.
+    Return a measure defined by a function of the cells.
 
     Parameters
     ----------
     function : callable
-        From cells (..., C, C), counts or probabilities in label order with the positive one of two
-        classes last, to values (...). Its docstring explains the measure.
+        Function from cells (..., C, C) to values (...). The cells are counts or probabilities in
+        label order, with the positive class of two last. Its docstring explains the measure.
     lower_is_better : bool, default False
-        Whether it is a loss.
+        Whether lower values are better.
     range : (low, high), optional
-        Smallest and largest value, None where there is none.
+        Smallest and largest value. None if unbounded.
     name : str, optional
-        Its name in answers; by default that of the function.
+        Name of the measure in results. By default the name of the function.
     needs_positive : bool, optional
-        Whether swapping two classes changes the value; by default the function's attribute of this
-        name, or else it is tried on some matrices.
+        Whether swapping two classes changes the value. By default the attribute of the function
+        with this name, or else the result of a test on some matrices.
     one_class : bool, optional
-        Whether it returns a value for each of more than two classes, (..., C); by default as above.
+        Whether the function returns one value per class, (..., C), for more than two classes. By
+        default determined in the same way.
     takes : str, default "cells"
-        The variable of a posterior that it is a function of.
+        Variable of a posterior that is the argument of the function.
 
     Returns
     -------
@@ -896,7 +901,7 @@ def _ends(ends):
 
 
 def own(function: Callable, variable: str = "cells") -> Measure:
-    """Return a function as a measure; its facts are its attributes, where it has any."""
+    """Convert a function to a measure, using its attributes as facts."""
     if isinstance(function, Measure):
         return function
     loss, ends = getattr(function, "lower_is_better", None), getattr(function, "range", None)
@@ -905,7 +910,7 @@ def own(function: Callable, variable: str = "cells") -> Measure:
 
 
 def _tried(data, function):
-    """Return what a function gives, which must be numbers."""
+    """Call a function and check that it returns numbers."""
     name = getattr(function, "__name__", type(function).__name__)
     try:
         values = np.asarray(function(data))

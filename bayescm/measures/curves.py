@@ -1,21 +1,23 @@
 """
-Measures of ROC curves: the areas, average precision and the best F1, each a formula of a curve.
+Measures of ROC curves: areas, average precision and the best F1.
 
-With t the true and f the false positive rate along the curve, and q the share of positives,
+With true positive rate t and false positive rate f along the curve, and prevalence q of the
+positive class,
 
     auc               = integral of t df  =  P(positive above negative) + P(tie) / 2
     average precision = integral of q t / (q t + (1 - q) f) dt,  with steps at tied scores
     max F1            = max over thresholds of 2 q t / (q + q t + (1 - q) f)
 
-They are functions of draws of a curve (`Curve`), (S,): a value for each draw. Of more than two
-classes (`ClassCurves`) they have a value for each class against the rest, (S, C); ``_macro`` is
-the mean over the classes, ``_weighted`` that by the classes' shares, ``_micro`` the measure of the
-curve of all (example, class) pairs, and ``_top_label`` that of the highest score of each example.
+Measures are functions of draws of a curve (`Curve`) and return one value per draw, (S,). With more
+than two classes (`ClassCurves`), they return a value for each class against the rest, (S, C). The
+suffix ``_macro`` denotes the mean over the classes, and ``_weighted`` the mean weighted by class
+shares. ``_micro`` uses the pooled curve of all (example, class) pairs, and ``_top_label`` the curve
+of the highest score of each example.
 
-Between its points a curve is a straight line in ROC space, as if the score were uniform between two
-thresholds; a score that several examples share is a single threshold. So average precision has at
-such a score the step of its recall times the precision behind it, as in scikit-learn, and no
-integral. The curve that the examples themselves draw is a single draw (`empirical`), all of steps.
+Between its points, a curve is a straight line in ROC space, as if scores were uniform between two
+thresholds. A score shared by several examples is a single threshold, at which average precision is
+a step (the increase in recall times the precision after it), as in scikit-learn. The empirical
+curve of the examples (`empirical`) is a single draw that consists of steps only.
 
 References
 ----------
@@ -33,28 +35,28 @@ import numpy as np
 from bayescm.measures.measure import Measure
 from bayescm.validate import fail, suggest
 
-# Curves of two classes, and of more.
+# Curves with two classes, and with more.
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
     """
-    Draws of a ROC curve at the ends of the slots, the highest score first.
+    Draws of a ROC curve at the slot boundaries, from the highest score down.
 
     Attributes
     ----------
     fpr, tpr : ndarray, shape (S, J + 1)
-        From 0 to 1.
+        False and true positive rates, from 0 to 1.
     prevalence : ndarray, shape (S,)
         Share of the positive class.
     concordance : ndarray, shape (J,)
-        Probability that of a positive and a negative in the same slot the positive is higher; 1/2
-        where they are ranked at random.
+        Probability that a positive scores higher than a negative in the same slot; 1/2 if they are
+        ranked at random.
     tied : ndarray of bool, shape (J,)
-        Whether the slot is one score, which no threshold divides.
+        Whether the slot is a single score, which no threshold splits.
     slots_above : ndarray of int, shape (J + 1,)
-        The number of slots of the posterior at or above each point; more than one lies between two
-        points where neighbours are put together.
+        Number of posterior slots at or above each point. If neighbouring slots are merged, it
+        increases by more than one.
     """
 
     fpr: np.ndarray
@@ -68,18 +70,19 @@ class Curve:
 @dataclass(frozen=True, eq=False)
 class ClassCurves:
     """
-    Draws of the ROC curves of more than two classes, which are drawn when a measure asks for them.
+    Draws of the ROC curves of more than two classes, computed on demand.
 
     Attributes
     ----------
     one_vs_rest : callable
-        Returns the C curves of each class against the rest.
+        Function that returns the C curves of each class against the rest.
     shares : ndarray, shape (C,)
-        The classes' shares of the sample.
+        Shares of the classes in the sample.
     pooled : callable
-        Returns the curve of all (example, class) pairs.
+        Function that returns the pooled curve of all (example, class) pairs.
     top : callable
-        Returns the curve of the highest score of each example: whether that class came true.
+        Function that returns the curve of each example's highest score, with whether that class is
+        correct as the outcome.
     """
 
     one_vs_rest: Callable[[], list[Curve]]
@@ -88,22 +91,22 @@ class ClassCurves:
     top: Callable[[], Curve]
 
 
-# From a formula of a curve to a measure of one class, and to its averages over the classes.
+# Conversion of a formula to a measure of one class, and to averages over the classes.
 
 
 def of_curve(**facts: Any) -> Callable[[Callable], Measure]:
     """
-    Make a measure of a formula of one curve.
+    Return a decorator that converts a formula of one curve to a measure.
 
     Parameters
     ----------
     **facts
-        Of a `Measure`: aliases, lower_is_better, range.
+        Fields of `Measure`: aliases, lower_is_better, range.
     """
 
     def make(formula):
         name = formula.__name__
-        # The measure takes the formula's place in its module; so pickle finds the formula.
+        # The measure replaces the formula in its module, where pickle looks for the formula.
         formula.__qualname__ = f"{name}.formula"
         fixed = {"canonical": name, "takes": "curve", "needs_positive": True, "one_class": True}
         return Measure(partial(per_class, formula=formula), formula, name, **fixed, **facts)
@@ -113,10 +116,10 @@ def of_curve(**facts: Any) -> Callable[[Callable], Measure]:
 
 def per_class(curves: Any, formula: Callable) -> np.ndarray:
     """
-    Return a formula of the curve of two classes, (S,), or of each against the rest, (S, C).
+    Apply a formula to the curve of two classes, (S,), or to each against the rest, (S, C).
 
-    Of a population of forecasts (`bayescm.measures.probabilities.Forecasts`) it is that of the
-    curve of every classifier, (S, K).
+    For a population of forecasts (`bayescm.measures.probabilities.Forecasts`), the formula is
+    applied to the curve of every classifier, (S, K).
     """
     if isinstance(curves, Curve):
         return formula(curves)
@@ -148,7 +151,7 @@ _AVERAGES = {"macro": _macro, "weighted": _weighted, "micro": _micro, "top_label
 
 
 def averaged(measure: Measure, how: str) -> Measure:
-    """Return the average over the classes of a measure of one curve, or that of the top label."""
+    """Return an average over classes of a measure of one curve, or its top-label version."""
     name = f"{measure.canonical}_{how}"
     compute = partial(_average, formula=measure.formula, how=how)
     facts: Any = {"canonical": name, "average": how, "one_class": False, "aliases": ()}
@@ -166,13 +169,14 @@ def _average(curves, formula, how):
 
 def of_chosen_class(measure: Measure, classes: list, positive: Any) -> Measure:
     """
-    Return the measure of the class that it names (``auc[cat]``) against the rest.
+    Return the measure of the class in its name (``auc[cat]``) against the rest.
 
     Parameters
     ----------
     measure : Measure
     classes : list
-        The labels of more than two classes; of two there are none, and the positive one has a name.
+        Labels, if there are more than two classes. Empty for two classes, whose positive class has
+        a name.
     positive : label
     """
     if not measure.class_selection:
@@ -191,7 +195,7 @@ def _one_class(curves, formula, index):
     return formula(curves.one_vs_rest()[index])
 
 
-# The measures.
+# Measures.
 
 
 @of_curve(
@@ -210,9 +214,9 @@ def auc(curve):
 )
 def average_precision(curve):
     """Mean precision over all recalls: the area under the precision-recall curve."""
-    # With P = q t + (1 - q) f, the share that is predicted positive, and P = o + s t on a straight
-    # piece from t_0 to t_1, the integral of q t / P over t is q / s (t_1 - t_0 - o / s log(P_1 /
-    # P_0)). At a tied score it is the step (t_1 - t_0) q t_1 / P_1.
+    # P = q t + (1 - q) f is the share of predicted positives. On a straight piece from t_0 to t_1
+    # with P = o + s t, the integral of q t / P over t is q / s (t_1 - t_0 - o / s log(P_1 / P_0)).
+    # At a tied score it is the step (t_1 - t_0) q t_1 / P_1.
     positives, negatives = curve.prevalence[:, None], 1 - curve.prevalence[:, None]
     rise, run = np.diff(curve.tpr, axis=1), np.diff(curve.fpr, axis=1)
     predicted = positives * curve.tpr + negatives * curve.fpr
@@ -220,20 +224,20 @@ def average_precision(curve):
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = positives + negatives * run / rise
         offset = negatives * (curve.fpr[:, :-1] - curve.tpr[:, :-1] * run / rise)
-        # The log is infinite only where the piece begins at the origin and the offset is 0.
+        # The log is infinite only if the piece starts at the origin, where the offset is 0.
         log_term = np.where(before > 0, offset / slope * np.log1p((after - before) / before), 0.0)
         integral = positives / slope * (rise - log_term)
         step = rise * positives * curve.tpr[:, 1:] / after
     pieces = np.where(curve.tied, step, integral)
-    return np.where(rise > 1e-15, pieces, 0.0).sum(axis=1)  # slopes overflow below
+    return np.where(rise > 1e-15, pieces, 0.0).sum(axis=1)  # otherwise slopes overflow
 
 
 @of_curve(aliases=("best_f1",))
 def max_f1(curve):
-    """F1 at the best threshold, without what the best of many thresholds gains by chance."""
-    # The largest value along a noisy curve is too high, and so is that of the mean curve, which has
-    # the noise of the data. A draw's noise is like it: by the mean excess of the draws' largest
-    # values over their mean curve's, the score at the threshold best for that one is lowered.
+    """F1 at the best threshold, corrected for choosing the best of many thresholds."""
+    # The maximum along a noisy curve is biased upwards, also for the mean curve, which contains the
+    # noise of the data. The draws have similar noise, so the values at the best threshold of the
+    # mean curve are lowered by the mean excess of the draws' maxima over them.
     share = curve.prevalence[:, None]
     hits = 2 * share * curve.tpr
     f1 = hits / (hits + share * (1 - curve.tpr) + (1 - share) * curve.fpr)
@@ -244,15 +248,15 @@ def max_f1(curve):
 
 def partial_auc(max_fpr: float) -> Measure:
     """
-    Return the area under the ROC curve up to a false positive rate, standardised after McClish.
+    Return the standardised partial area under the ROC curve (McClish).
 
-    With A the area up to the rate m, it is (1 + (A - m^2/2) / (m - m^2/2)) / 2: 0.5 for chance, 1
-    for a perfect classifier, as in scikit-learn.
+    With the area A up to the rate m, it is (1 + (A - m^2/2) / (m - m^2/2)) / 2. The value is 0.5
+    for chance and 1 for a perfect classifier, as in scikit-learn.
 
     Parameters
     ----------
     max_fpr : float
-        In (0, 1].
+        Largest false positive rate, in (0, 1].
 
     Examples
     --------
@@ -275,13 +279,13 @@ def partial_auc(max_fpr: float) -> Measure:
 
 
 def standardised(area: np.ndarray, max_fpr: float) -> np.ndarray:
-    """Return McClish's correction of a partial area."""
+    """Apply McClish's correction to a partial area."""
     chance = max_fpr**2 / 2
     return (1 + (area - chance) / (max_fpr - chance)) / 2
 
 
 def checked_values(curve: Curve, function: Callable) -> np.ndarray:
-    """Return the values of a user's function of a curve, one for each draw, or raise."""
+    """Apply a user's function to a curve, and check that it returns one value per draw."""
     name = getattr(function, "__name__", type(function).__name__)
     try:
         values = np.asarray(function(curve))
@@ -295,7 +299,7 @@ def checked_values(curve: Curve, function: Callable) -> np.ndarray:
     return values
 
 
-# Curves that the examples draw, and what is read off a curve.
+# Empirical curves, and quantities read from a curve.
 
 
 def empirical(
@@ -305,22 +309,22 @@ def empirical(
     prevalence: float | None = None,
 ) -> tuple[Curve, np.ndarray]:
     """
-    Return the observed curve with one point per distinct score, and these scores.
+    Return the empirical curve with one point per distinct score, and the scores.
 
     Parameters
     ----------
     scores, positive : ndarray, shape (n,)
     weights : ndarray, shape (n,) or (S, n)
-        Of the examples, or of the examples in each of S samples.
+        Weights of the examples, for one or S samples.
     prevalence : float, optional
-        Share of the positives; by default the sample's.
+        Prevalence of the positive class. By default the share in the sample.
 
     Returns
     -------
     curve : Curve
-        A draw for each sample. Its area, average precision, ... are equivalent to scikit-learn's.
+        One draw per sample. Its area and average precision agree with scikit-learn.
     thresholds : ndarray, shape (J,)
-        The highest first; the j-th takes the examples of the first j + 1 points.
+        Distinct scores, highest first. The j-th includes the examples of the first j + 1 points.
     """
     negated, index = np.unique(-scores, return_inverse=True)
     order, size = np.argsort(index, kind="stable"), len(negated)
@@ -342,16 +346,17 @@ def empirical(
 
 def lowest(curve: Curve, open_ends: tuple[int, int]) -> Curve:
     """
-    Return the curves as low as the open ends allow.
+    Return the lowest curves that the open ends allow.
 
-    How much weighs beyond the highest negative and the lowest positive is known by its
-    distribution, but not where: here it lies furthest out, above all and below all others.
+    The probability beyond the highest negative and below the lowest positive has a known
+    distribution, but its location is unknown. Here it is placed at the extremes, above and below
+    all other scores.
 
     Parameters
     ----------
     curve : Curve
     open_ends : tuple of int
-        See `bayescm.posteriors.roc.slots.Slots`.
+        Open ends; see `bayescm.posteriors.roc.slots.Slots`.
     """
     top = np.searchsorted(curve.slots_above, open_ends[0], "right") - 1
     bottom = np.searchsorted(curve.slots_above, open_ends[1], "left")
@@ -363,10 +368,10 @@ def lowest(curve: Curve, open_ends: tuple[int, int]) -> Curve:
 
 def on_the_axes(curve: Curve, open_ends: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return how high a curve may rise at once, (S,), and from where on it may be done, (S,).
+    Return the largest initial rise (S,) and the smallest final position (S,) of a curve.
 
-    The true positive rate where no negative is above the highest, and the false positive rate where
-    no positive is below the lowest: the other extreme of what `lowest` takes open ends to be.
+    These are the true positive rate if no negative is above the highest one, and the false positive
+    rate if no positive is below the lowest one. They are the opposite extreme to `lowest`.
     """
     top = np.searchsorted(curve.slots_above, open_ends[0], "right") - 1
     bottom = np.searchsorted(curve.slots_above, open_ends[1], "left")
@@ -374,42 +379,42 @@ def on_the_axes(curve: Curve, open_ends: tuple[int, int]) -> tuple[np.ndarray, n
 
 
 def tpr_at(curve: Curve, fpr: np.ndarray) -> np.ndarray:
-    """Return each curve's true positive rate at false positive rates (T,), shape (S, T)."""
+    """Return the true positive rates (S, T) at given false positive rates (T,)."""
     return _interpolate(fpr, curve.fpr, curve.tpr)
 
 
 def fpr_at(curve: Curve, recall: np.ndarray) -> np.ndarray:
-    """Return each curve's false positive rate at recalls (T,), shape (S, T)."""
+    """Return the false positive rates (S, T) at given recalls (T,)."""
     return _interpolate(recall, curve.tpr, curve.fpr)
 
 
 def precision_at(curve: Curve, recall: np.ndarray) -> np.ndarray:
-    """Return each curve's precision at recalls (T,) > 0, shape (S, T)."""
+    """Return the precisions (S, T) at given recalls (T,) > 0."""
     hits = curve.prevalence[:, None] * recall
     return hits / (hits + (1 - curve.prevalence[:, None]) * fpr_at(curve, recall))
 
 
 def _interpolate(x_new, x, y):
-    """Return y (S, T) at x_new (T,), on straight lines between the points (x, y), (S, J) each."""
-    # All draws in one call: rates lie in [0, 1], so that rows 2 apart do not overlap.
+    """Interpolate linearly at x_new (T,) between points (x, y), (S, J) each, giving (S, T)."""
+    # A single call for all draws: rates are in [0, 1], so rows shifted by 2 do not overlap.
     shift = 2.0 * np.arange(len(x))[:, None]
     return np.interp(x_new + shift, (x + shift).ravel(), np.ravel(y))
 
 
 def cells_at(curve: Curve, slots_above: np.ndarray) -> np.ndarray:
     """
-    Return the cell probabilities at thresholds.
+    Return the cell probabilities at given thresholds.
 
     Parameters
     ----------
     curve : Curve
     slots_above : ndarray, shape (T,)
-        Number of slots at or above each threshold; a fraction is inside a slot.
+        Number of slots at or above each threshold. Fractions are within a slot.
 
     Returns
     -------
     ndarray, shape (S, T, 2, 2)
-        Rows are actual, columns predicted, the positive class last.
+        Cell probabilities, rows = actual, columns = predicted, positive class last.
     """
     points = curve.slots_above
     low = np.clip(np.searchsorted(points, slots_above, side="right") - 1, 0, len(points) - 2)
@@ -422,11 +427,11 @@ def cells_at(curve: Curve, slots_above: np.ndarray) -> np.ndarray:
     return np.stack(cells, axis=-1).reshape(*fpr.shape, 2, 2)
 
 
-# Last in the file, so that every measure above has averages.
+# At the end of the file, so that all measures above get averages.
 
 
 def _averages():
-    """Return the averages over the classes of every measure of this file, by name and alias."""
+    """Return the class averages of all measures in this module, by name and alias."""
     measures = [entry for entry in globals().values() if isinstance(entry, Measure)]
     return {
         f"{name}_{how}": averaged(measure.called(name), how)

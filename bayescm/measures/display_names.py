@@ -1,16 +1,16 @@
 """
-How measures and dims are written for readers: "F1", "MCC", "F1 (macro)", "recall of b".
+Display names of measures and dimensions, such as "F1", "MCC" and "F1 (macro)".
 
-The name that a measure was asked for by stays its name in data: in coords, tables as DataFrames,
-JSON and CSV. What is drawn, set as a table or said in a sentence has its display name. An entry of
-the catalogue states those that this rule does not give::
+In data (coordinates, DataFrames, JSON and CSV), a measure keeps the name by which it was requested.
+Plots, formatted tables and sentences use its display name. The catalogue states only the display
+names that do not follow from these rules::
 
-    word_word          the words, abbreviations in capitals and persons by their names
-    name_macro         name (macro), and likewise of the other averages
+    word_word          separate words, with abbreviations in capitals and proper names capitalised
+    name_macro         name (macro), and likewise for other averages
     name(parameters)   name (parameters)
     name[a,b]          name of a, b
 
-Where ``display_names`` has a name, or the base of one, it goes before the rule.
+If ``display_names`` contains a name or its base, it takes precedence over the rules.
 """
 
 import re
@@ -43,21 +43,21 @@ _SUFFIXES = {
     "linear": "linear",
     "quadratic": "quadratic",
 }
-# Of a document that is being written, such as a report.
+# Display names of the document that is being written, such as a report.
 _of_document: ContextVar[DisplayNames] = ContextVar("display names", default=None)
 _NOTATION = {function: written for written, function in NOTATION.items()}
 
 
 def display_name(measure: str | Callable, display_names: DisplayNames = None) -> str:
     """
-    Return how a measure is written in plots, tables and prose.
+    Return the display name of a measure, for plots, tables and text.
 
     Parameters
     ----------
     measure : str or callable
-        A name as `resolve` takes it, or the name of a function of one's own.
+        Name of a measure; see `resolve`. The name of a custom function is also accepted.
     display_names : mapping of str to str, optional
-        What takes the place of the usual display names.
+        Display names that override the defaults.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def display_name(measure: str | Callable, display_names: DisplayNames = None) ->
     Raises
     ------
     ValueError, TypeError
-        If ``display_names`` is no mapping from names to texts.
+        If ``display_names`` is not a mapping from names to text.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def display_name(measure: str | Callable, display_names: DisplayNames = None) ->
 
 @contextmanager
 def displaying(display_names: DisplayNames) -> Iterator[None]:
-    """Let all that is written inside have these display names, unless it is given others."""
+    """Use these display names within the context, unless others are passed."""
     token = _of_document.set(check_display_names(display_names))
     try:
         yield
@@ -92,7 +92,7 @@ def displaying(display_names: DisplayNames) -> Iterator[None]:
 
 def names_in_call(measures: Iterable[str | Callable]) -> dict[str, str]:
     """
-    Return display names by which measures are written as a call named them, wherever they appear.
+    Return the display names that reproduce the names used in a call.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def names_in_call(measures: Iterable[str | Callable]) -> dict[str, str]:
 
 
 def check_display_names(display_names: DisplayNames) -> Mapping[Any, str]:
-    """Return display names as a mapping, or raise where they are none."""
+    """Check a mapping of display names; raise an error if it is invalid."""
     if display_names is None:
         return _of_document.get() or {}
     todo = 'pass e.g. {"f1": "F1 (macro)"}'
@@ -129,10 +129,10 @@ def distinct_display_names(
     names: Iterable[str], display_names: DisplayNames = None
 ) -> dict[str, str]:
     """
-    Return the display name of each of several measures, no two of which are alike.
+    Return distinct display names for several measures.
 
-    Two names of one measure keep their names; two that ``display_names`` writes alike are refused,
-    since their numbers could be taken for each other's.
+    Two names of the same measure keep their names. An error is raised if ``display_names`` assigns
+    the same display name to two measures, since their numbers could be confused.
 
     Examples
     --------
@@ -151,14 +151,14 @@ def distinct_display_names(
 
 
 def display_label(label: Any, display_names: DisplayNames = None) -> str:
-    """Return how a label of a dim is written: as it is, unless it has a display name."""
+    """Return the display name of a label, by default the label itself."""
     stated = check_display_names(display_names)
     return stated[label] if label in stated else stated.get(str(label), str(label))
 
 
 def display_dim(dim: Any, display_names: DisplayNames = None) -> str:
     """
-    Return how a dim, or a column of a table, is written.
+    Return the display name of a dimension or a column of a table.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def display_dim(dim: Any, display_names: DisplayNames = None) -> str:
 
 def plural(word: str) -> str:
     """
-    Return the plural of what one member of a dim is called.
+    Return the plural of the name of a dimension's members.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def plural(word: str) -> str:
 
 def with_index(name: str, index: Iterable[str]) -> str:
     """
-    Return a display name with what it is about, in brackets.
+    Append an index in brackets to a display name.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def _with_parameters(base, written, stated):
 
 @lru_cache(maxsize=1024)
 def _entry(name: str) -> Measure | None:
-    """Return the entry of the catalogue, or None where it has none of this name."""
+    """Return the catalogue entry with this name, or None."""
     try:
         return resolve(name)
     except ValueError:

@@ -1,49 +1,48 @@
 r"""
-Measures of examples that have several labels each, or several objects.
+Measures of examples with several labels or several objects each.
 
-Each example i has cells of its own for every label l: :math:`tp_{il}, fn_{il}, fp_{il}, tn_{il}`,
-0 or 1, or, where objects are found in it, their numbers. With weights :math:`g_i` of the examples a
-measure of one class f, such as recall, has a value
+Each example i has separate cells for every label l: :math:`tp_{il}, fn_{il}, fp_{il}, tn_{il}`.
+They are 0 or 1 for labels, and counts for objects. With example weights :math:`g_i`, a measure of
+one class f, such as recall, has a value
 
-- for each label, :math:`f(\sum_i g_i tp_{il}, \ldots)`: ``recall``, and ``recall[cat]`` of one;
-- over the labels, ``recall_macro``, ``recall_micro`` (of the sums over the labels) and
-  ``recall_weighted`` (by the number of positives), with scikit-learn's meaning;
-- over the examples, ``recall_samples``:
-  :math:`\sum_i g_i f(\sum_l tp_{il}, \ldots) / \sum_i g_i`, over the examples for which it is
-  defined. Recall of an example without labels is 0/0 and left out, as in scikit-learn at
-  ``zero_division=nan``.
+- per label, :math:`f(\sum_i g_i tp_{il}, \ldots)`: ``recall``, or ``recall[cat]`` for one label;
+- over labels, as in scikit-learn: ``recall_macro``, ``recall_micro`` (from sums over labels) and
+  ``recall_weighted`` (by the number of positives);
+- over examples, ``recall_samples``: :math:`\sum_i g_i f(\sum_l tp_{il}, \ldots) / \sum_i g_i`, over
+  the examples for which it is defined. Recall of an example without labels is 0/0 and excluded, as
+  in scikit-learn with ``zero_division=nan``.
 
-``subset_accuracy`` and ``hamming_loss`` are means over the examples too.
+``subset_accuracy`` and ``hamming_loss`` are also means over examples.
 
-Where examples have a score of each label as well, ``auc`` and ``average_precision`` are those of
-the curve of each label in the weighted sample, ``auc_macro``, ``auc_weighted`` and ``auc_micro``
-those over the labels (micro: of all pairs of example and label), and
-``label_ranking_average_precision`` is the mean over the examples of
+If examples also have a score for each label, ``auc`` and ``average_precision`` are computed from
+the curve of each label in the weighted sample. ``auc_macro`` and ``auc_weighted`` average over
+labels, and ``auc_micro`` pools all pairs of example and label. ``label_ranking_average_precision``
+is the mean over examples of
 
 .. math::
 
     \frac{1}{|T_i|} \sum_{l \in T_i}
     \frac{|\{m \in T_i: s_{im} \ge s_{il}\}|}{|\{m: s_{im} \ge s_{il}\}|}
 
-with the scores s of its labels and :math:`T_i` those that it has; 1 where these are none or all, as
-in scikit-learn. There are no pseudo-examples in a curve. The draws of a label's value are centred
-where the sample's value less its bias is, as above, before they are averaged over labels; labels
-of few positives are warned of.
+with scores s and the set :math:`T_i` of labels of the example. It is 1 if the example has no labels
+or all labels, as in scikit-learn. Curves do not use pseudo-examples. Before averaging over labels,
+the draws for each label are centred at the bias-corrected sample value, as described below. Labels
+with few positives lead to a warning.
 
-Averages over few positives. The value v of a label is a ratio: its draws have another mean than the
-sample v has, by a bias of the order of 1 over the number N of examples that it counts, which the
-sample has once more; half a pseudo-example adds to it; and the draws vary by (N - 1) / N of the
-variance. Over L labels the biases add up where the errors cancel. Draws of a macro average are
-therefore those of
+**Averages over labels with few positives.** The value v of a label is a ratio, so the mean of its
+draws differs from the sample value by a bias of order 1/N, with N the number of examples that it
+counts. The sample value has the same bias, half a pseudo-example adds to it, and the variance of
+the draws is too small by the factor (N - 1) / N. Averaging over L labels accumulates the biases,
+but not the errors. The draws of a macro average are therefore
 
 .. math::
 
     \bar v + s \, (v - \bar v) + (1 - 1/L) (2 v_0 - \bar u - \bar v), \qquad
     s = 1 + (1 - 1/L) \bigl(\sqrt{N / (N - 1)} - 1\bigr),
 
-with :math:`v_0` the sample's value, :math:`\bar v` the mean of the draws and :math:`\bar u` that of
-draws without pseudo-examples: :math:`2 v_0 - \bar u` is the bootstrap estimate without bias (Efron
-and Tibshirani 1993, chapter 10). One label alone keeps its posterior.
+with the sample value :math:`v_0`, the mean :math:`\bar v` of the draws, and the mean :math:`\bar u`
+of draws without pseudo-examples. :math:`2 v_0 - \bar u` is the bias-corrected bootstrap estimate
+(Efron and Tibshirani 1993, chapter 10). A single label keeps its posterior.
 
 References
 ----------
@@ -76,12 +75,12 @@ from bayescm.measures.measure import (
 from bayescm.validate import fail, suggest
 
 CELL_NAMES = ("tp", "fn", "fp", "tn")
-_BIAS_DRAWS = 2000  # that estimate a bias to 2% of the standard deviation
-_FEWEST_BIAS_DRAWS = 400  # the same of very many labels, to 5%
-_BIAS_VALUES = 2e6  # draws times labels, which bound the draws between these two
-# Of five labels of 100 examples, with 20 positives each .96 of the macro areas and .97 of the macro
-# average precisions are covered, and with 6 positives .89 and .73 (without freeing of bias .61), of
-# 120 simulated data sets.
+_BIAS_DRAWS = 2000  # estimates a bias to 2% of the standard deviation
+_FEWEST_BIAS_DRAWS = 400  # the minimum, with very many labels: 5%
+_BIAS_VALUES = 2e6  # draws times labels, which limits the number of draws
+# Coverage in 120 simulated data sets with five labels and 100 examples: 0.96 (macro area) and 0.97
+# (macro average precision) with 20 positives per label, 0.89 and 0.73 with 6 positives (0.61
+# without bias correction).
 _FEW_ON_CURVE = 20
 
 
@@ -93,29 +92,27 @@ class ExampleCells:
     Attributes
     ----------
     tp, fn, fp : ndarray, shape (K, n, L)
-        The cells of each example.
+        Cells of each example.
     tn : ndarray, shape (K, n, L), or None
-        None where there are no true negatives.
+        True negatives, or None if they are not counted.
     weight : ndarray, shape (S, u)
-        The weight of each unit, the same for all systems; any scale.
+        Weight of each unit, shared by all systems, on any scale.
     unit : ndarray of int, shape (n,)
-        The unit that each example belongs to, such as itself or its cluster.
+        Unit of each example: the example itself or its cluster.
     prior_cells : ndarray, shape (S, K, 4, L)
-        The weight of the pseudo-examples in every cell of every label, in the order of the cells
-        above.
+        Weight of the pseudo-examples in every cell of every label, in the same order of cells.
     end_weight : ndarray, shape (S, 2)
-        That of the pseudo-examples with the lowest and with the highest value of a mean over the
-        examples.
+        Weight of the pseudo-examples with the lowest and highest value of a mean over examples.
     concentration : float
-        How many pseudo-examples there are in each cell; 0 of a sample.
+        Number of pseudo-examples per cell; 0 for a sample.
     label_score : ndarray, shape (K, n, L), or None
-        The score of every label, where there are any.
+        Score of every label, if available.
     count : ndarray, shape (n,), or float
-        What an example counts in its unit, and in the sample.
+        Weight of an example in its unit and in the sample.
     importance : bool
-        Whether the examples count unequally and are one example each, and not so many.
+        Whether weights are importance weights of single examples, rather than numbers of examples.
     disagreement : bayescm.inference.bayesian_bootstrap.Disagreement, optional
-        The pseudo-examples in which several systems disagree.
+        Pseudo-examples on which several systems disagree.
     """
 
     tp: np.ndarray
@@ -141,11 +138,12 @@ class ExampleCells:
         Parameters
         ----------
         formula : callable
-            Of these; true negatives that it does not use are 0.
+            Function of these cells. True negatives that it does not use are 0.
         places : sequence of int, optional
-            Of these labels alone.
+            Indices of the labels, by default all.
         shared_prior : bool, default False
-            Whether the labels share the pseudo-examples, so that their sum has as many as one.
+            Whether the labels share the pseudo-examples, so that their sum has as many as one
+            label.
         """
         prior = self.prior_cells if places is None else self.prior_cells[..., places]
         if shared_prior:
@@ -163,12 +161,12 @@ class ExampleCells:
 
     def macro_average(self, formula: Callable, places: Sequence[int] | None = None) -> np.ndarray:
         """
-        Return the mean over the labels of a formula of their cells, (S, K), without bias.
+        Return the bias-corrected mean over labels of a formula of their cells, (S, K).
 
-        Labels of which the sample has no value are left out. In the symbols of
-        `bayescm.posteriors.multilabel`, v0 is ``sample``, the mean of v ``center`` and that of u
-        ``without``. The correction depends on the data: of several labels the draws are not quite
-        those of a posterior.
+        Labels whose sample value is undefined are excluded. In the notation of
+        `bayescm.posteriors.multilabel`, v0 is ``sample``, the mean of v is ``center`` and the mean
+        of u is ``without``. As the correction depends on the data, the draws for several labels are
+        only approximately posterior draws.
         """
         values = formula(*self.of_labels(formula, places))
         counts, numbers = self._sample(formula, places)
@@ -199,20 +197,21 @@ class ExampleCells:
         self, values: np.ndarray, function: Callable, formula: Callable, places: Any = None
     ) -> np.ndarray:
         """
-        Return draws (S, K) of a function of sums, moved by the examples in which systems disagree.
+        Add the effect of examples on which systems disagree to the draws (S, K) of a function.
 
-        A ratio of sums weighs examples unequally. A pseudo-example therefore moves it by its
-        influence, as far as the influences of the examples of two systems differ.
+        Examples have unequal influence on a ratio of sums. A pseudo-example therefore shifts the
+        ratio by its influence, as far as the influences of an example differ between two systems.
 
         Parameters
         ----------
         values : ndarray, shape (S, K)
-            The draws without these pseudo-examples.
+            Draws without these pseudo-examples.
         function : callable
-            Of a formula and the cells tp, fn, fp and tn of each label, such as a micro average.
+            Function of a formula and the cells tp, fn, fp and tn of each label, such as a micro
+            average.
         formula : callable
         places : sequence of int, optional
-            Of these labels alone.
+            Indices of the labels, by default all.
         """
         if self.disagreement is None:
             return values
@@ -227,10 +226,10 @@ class ExampleCells:
 
     def influence(self, function: Callable, formula: Callable, places: Any = None) -> np.ndarray:
         """
-        Return the influence of each example on a function of the sums over the examples, (K, n).
+        Return the influence (K, n) of each example on a function of sums over examples.
 
-        It is Tukey's sensitivity curve: how much one example more like this one changes the value,
-        times the number of examples (Hampel et al. 1986, Robust statistics, section 2.1e).
+        This is Tukey's sensitivity curve: the change in the value if an example like this one is
+        added, times the number of examples (Hampel et al. 1986, Robust statistics, section 2.1e).
         """
         sums, _ = self._sample(formula, places)
         number = np.broadcast_to(self.count, self.unit.shape).sum() + 1
@@ -249,14 +248,14 @@ class ExampleCells:
         return influence
 
     def defined(self, formula: Callable, places: Sequence[int] | None = None) -> np.ndarray:
-        """Return for which labels the sample defines a formula of their cells, (K, L)."""
+        """Return the labels for which a formula is defined in the sample, as a mask (K, L)."""
         return ~np.isnan(formula(*self._sample(formula, places)[0]))
 
     def _gammas(self, counts, effective, size):
         """
-        Return gamma variates (4, S, L) of the cells of one system, and of the pseudo-examples.
+        Return gamma variates (4, S, L) for the cells of one system and its pseudo-examples.
 
-        They are the same random numbers for all systems, so that their biases differ by no noise.
+        All systems share the random numbers, so that their biases do not differ by noise.
         """
         rng = np.random.default_rng(0)
         cells = np.stack(
@@ -271,7 +270,8 @@ class ExampleCells:
         """
         Return tp, fn, fp and tn of each label in the sample, (K, L).
 
-        Beside them the sums of the weights and of their squares, for the numbers of examples.
+        The result also includes the sums of the weights and of their squares, for effective numbers
+        of examples.
         """
         sums: list[np.ndarray] = []
         squares: list[np.ndarray] = []
@@ -298,9 +298,9 @@ class ExampleCells:
         self, formula: Callable, how: str, places: Sequence[int] | None = None
     ) -> np.ndarray:
         """
-        Return a formula of the curve of each label, (S, K, L), or an average of it, (S, K).
+        Return a formula of the curve of each label, (S, K, L), or an average over labels, (S, K).
 
-        A label that no example has or that all have is NaN, and left out of averages.
+        Labels that no example has, or that all examples have, are NaN and excluded from averages.
         """
         score, actual = self._scores(formula), self.tp[0] | self.fn[0]
         if places is not None:
@@ -327,7 +327,7 @@ class ExampleCells:
         return average(values, by_label[:, None])
 
     def _curve_values(self, formula, score, actual, weight):
-        """Return a formula of the curve of each label, (S, K, L), NaN where there is none."""
+        """Return a formula of the curve of each label, (S, K, L); NaN if it is undefined."""
         values = np.full((len(weight), *score.shape[::2]), np.nan)
         for system, label in np.ndindex(values.shape[1:]):
             if 0 < actual[:, label].sum() < len(actual):
@@ -343,7 +343,7 @@ class ExampleCells:
         return self.label_score
 
     def of_examples(self, formula: Callable) -> np.ndarray:
-        """Return a formula of tp, fn, fp and tn of each example, over its labels, (K, n)."""
+        """Return a formula of tp, fn, fp and tn of each example over its labels, (K, n)."""
         if formula is _ranking_precision:
             return _ranking_precision(self.tp | self.fn, self._scores(_ranking_precision))
         tp, fn, fp = (cells.sum(axis=-1, dtype=float) for cells in (self.tp, self.fn, self.fp))
@@ -353,7 +353,7 @@ class ExampleCells:
         return formula(tp, fn, fp, tn)
 
     def mean_over_examples(self, form: OverExamples) -> np.ndarray:
-        """Return the mean over the population of a formula of each example, (S, K)."""
+        """Return the population mean of a formula of each example, (S, K)."""
         values = self.of_examples(form.formula)
         means = np.empty((len(self.weight), len(values)))
         ends = np.asarray(ends_of(form, values, self.tp.shape[-1]))
@@ -371,11 +371,11 @@ class ExampleCells:
         return means
 
     def _by_unit(self, values):
-        """Return the sums (u, ...) over the examples of each unit, as often as each counts."""
+        """Return the weighted sums (u, ...) over the examples of each unit."""
         if np.ndim(self.count):
             values = values * np.reshape(self.count, (-1, *[1] * (values.ndim - 1)))
         if self.weight.shape[1] == len(self.unit):
-            return values.astype(float)  # every example is one, in their order
+            return values.astype(float)  # every example is a unit, in the same order
         sums = np.zeros((self.weight.shape[1], *values.shape[1:]))
         np.add.at(sums, self.unit, values)
         return sums
@@ -383,20 +383,20 @@ class ExampleCells:
 
 def effective_number(sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """
-    Return how many examples of equal weight those are worth whose weights have these sums.
+    Return the effective number of examples, from sums of weights and of squared weights.
 
-    It is the squared sum over the sum of squares (Kish 1965, Survey Sampling, section 11.7).
+    It is the squared sum divided by the sum of squares (Kish 1965, Survey Sampling, section 11.7).
     """
     return sums * _ratio(sums, squares)
 
 
 def _ratio(first, second):
-    """Return a ratio, 0 where both are 0."""
+    """Return a ratio; 0 if both numbers are 0."""
     return np.divide(first, second, out=np.zeros(np.shape(first)), where=np.asarray(second) > 0)
 
 
 def _warn_of_few(positives):
-    """Warn where curves are of few positives, which the weights of examples take for all."""
+    """Warn about curves with few positives, as the bootstrap contains no others."""
     few = positives[(positives > 0) & (positives < _FEW_ON_CURVE)]
     if few.size:
         labels = "1 label has" if few.size == 1 else f"{few.size} labels have"
@@ -410,7 +410,7 @@ def _warn_of_few(positives):
 
 def weighted_curve(score: np.ndarray, actual: np.ndarray, weight: np.ndarray) -> Curve:
     """
-    Return the ROC curves (S) of examples by their weights, with a step at each distinct score.
+    Return the ROC curves (S) of weighted examples, with a step at each distinct score.
 
     Parameters
     ----------
@@ -430,28 +430,29 @@ def weighted_curve(score: np.ndarray, actual: np.ndarray, weight: np.ndarray) ->
 
 
 def no_true_negatives(name: str) -> Exception:
-    """Return the error of a measure that needs true negatives which were not counted."""
+    """Return the error for a measure that needs true negatives if these are not counted."""
     todo = "ask for precision, recall, f1, fbeta(2) or jaccard"
     what = f"{name} needs true negatives, and these are counts without them"
     return fail(what, ..., "a measure of tp, fn and fp", todo)
 
 
-# From a measure of the cells of one table to one of the cells of examples
+# Conversion of measures of a single table to measures of the cells of examples
 
 
 def of_cells(measure: Measure) -> Measure:
     """
-    Return a measure of cells (..., C, C) as one of the cells of examples.
+    Convert a measure of cells (..., C, C) to a measure of the cells of examples.
 
     Parameters
     ----------
     measure : Measure
-        Of one class, its average over the classes, or of the whole matrix of a chosen label.
+        Measure of one class, its average over classes, or a measure of the whole matrix for a
+        selected label.
 
     Raises
     ------
     ValueError
-        If it is of the whole matrix, which there is only of one label.
+        If it is a measure of the whole matrix, without a selected label.
     """
     names = measure.class_selection
     if measure.takes == "curve":
@@ -481,7 +482,7 @@ def of_cells(measure: Measure) -> Measure:
 
 
 def _of_curves(measure):
-    """Return a measure of the curve of one label, or its average, as one of the cells."""
+    """Convert a measure of a curve, or its average over labels, to a measure of the cells."""
     if measure.average == "top_label":
         todo = f"ask for {measure.__name__.removesuffix('_top_label')}_macro"
         raise fail("an example has no one label that comes true", measure.__name__, "", todo)
@@ -498,7 +499,7 @@ def _is_over_classes(measure):
 
 
 def bound(measure: Measure, labels: Sequence) -> Measure:
-    """Return the measure of the labels that it names, by those of the evidence."""
+    """Return the measure of the labels in its name, given the labels of the evidence."""
     form = measure.form
     if not isinstance(form, OverLabels) or not form.labels:
         return measure
@@ -511,7 +512,7 @@ def bound(measure: Measure, labels: Sequence) -> Measure:
 
 
 def without_labels(measure: Measure) -> Measure:
-    """Return the measure of evidence that has no labels: of the sums over all items."""
+    """Return the measure for evidence without labels, from the sums over all items."""
     form = measure.form
     if not isinstance(form, OverLabels):
         return measure
@@ -529,12 +530,12 @@ def _not_bound(cells):
 
 
 def _over_labels(cells, form, places):
-    """Return a measure of each label, (S, K, L), or of some or averaged over them, (S, K)."""
+    """Return a measure of each label, (S, K, L), of some, or averaged over labels, (S, K)."""
     formula = form.measure.formula
     if form.measure.takes == "curve":
         values = cells.of_curves(formula, form.how, places)
         return values[..., 0] if form.how == "each" and places is not None else values
-    if not (form.measure.one_class or form.how in AVERAGES):  # of the whole matrix of one label
+    if not (form.measure.one_class or form.how in AVERAGES):  # whole matrix of one label
         tp, fn, fp, tn = (cell[..., 0] for cell in cells.of_labels(_every_cell, places))
         table = np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
         return form.measure.compute(table)
@@ -550,7 +551,7 @@ def _over_labels(cells, form, places):
         return _within(form, values)
     mean = AVERAGES[form.how]
     if form.how == "weighted":
-        # Labels for which the measure is 0/0 in the sample are left out, as in macro averages.
+        # Labels for which the measure is 0/0 in the sample are excluded, as in macro averages.
         mean = partial(mean, included=_or_all(cells.defined(formula, places)))
     values = mean(formula, *cells.of_labels(formula, places, shared_prior=True))
     return _within(form, cells.with_disagreement(values, AVERAGES[form.how], formula, places))
@@ -561,12 +562,12 @@ def _within(form, values):
 
 
 def _first(formula, *cells):
-    """Return a formula of the only label: of item counts, which are summed over the items."""
+    """Return a formula of the only label, for item counts that are summed over items."""
     return formula(*(cell[..., 0] for cell in cells))
 
 
 def labels_left_out(measure: Measure, sample: ExampleCells) -> np.ndarray | None:
-    """Return which labels an average leaves out, (K, L), as `Posterior.left_out`; or None."""
+    """Return a mask (K, L) of labels that an average excludes, as `Posterior.left_out`, or None."""
     form = measure.form
     if not isinstance(form, OverLabels) or form.how not in ("macro", "weighted"):
         return None
@@ -579,7 +580,7 @@ def labels_left_out(measure: Measure, sample: ExampleCells) -> np.ndarray | None
 
 
 def _or_all(defined):
-    """Return which labels are defined; all of them for a system that defines none."""
+    """Return the mask of defined labels; all labels for a system that defines none."""
     return defined | ~defined.any(axis=-1, keepdims=True)
 
 
@@ -588,7 +589,7 @@ def _every_cell(tp, fn, fp, tn):
 
 
 def over_examples(measure: Measure) -> Measure:
-    """Return the mean over the examples of a measure of one class, of the cells of an example."""
+    """Return the mean over examples of a measure of one class, from the cells of an example."""
     if not measure.one_class or measure.takes != "cells":
         todo = f"use {measure.__name__} itself"
         allowed = "a measure of one class, e.g. f1_samples"
@@ -619,28 +620,28 @@ def _over_examples(cells, form):
 
 def ends_of(form: OverExamples, values: np.ndarray, labels: int) -> tuple[float, float]:
     """
-    Return the lowest and the highest value (K, n) of an example, where pseudo-examples stand.
+    Return the lowest and highest value (K, n) per example, which pseudo-examples have.
 
-    An example all of whose labels are wrong is none that there will be where labels are many: the
-    highest Hamming loss is that of the worst example, or of one label.
+    With many labels, examples with all labels wrong do not occur. The highest Hamming loss is
+    therefore the maximum of the observed losses and the loss of a single wrong label.
     """
     low, high = form.ends
     return low, float(max(np.nanmax(values, initial=0), 1 / labels)) if high is None else high
 
 
 def _all_right(tp, fn, fp, tn):
-    """1 where every label of an example is right, else 0."""
+    """1 if all labels of an example are right, else 0."""
     return (fn + fp == 0).astype(float)
 
 
 def _share_wrong(tp, fn, fp, tn):
-    """Share of the labels of an example that are wrong."""
+    """Share of wrong labels of an example."""
     return (fn + fp) / (tp + fn + fp + tn)
 
 
 def _ranking_precision(actual, score):
     """
-    Return the precision at its labels' ranks of each example, (K, n).
+    Return the mean precision at the ranks of the labels of each example, (K, n).
 
     Parameters
     ----------
@@ -656,17 +657,17 @@ def _ranking_precision(actual, score):
 
 
 def _label_ranking_average_precision(cells):
-    """Mean precision at the ranks of the labels that an example has, by its labels' scores."""
+    """Mean precision at the ranks of an example's labels, ranked by their scores."""
     return cells.mean_over_examples(_RANKING)
 
 
 def _subset_accuracy(cells):
-    """Proportion of examples all of whose labels are right."""
+    """Proportion of examples with all labels right."""
     return cells.mean_over_examples(_ALL_RIGHT)
 
 
 def _hamming_loss(cells):
-    """Proportion of labels, of all examples, that are wrong."""
+    """Proportion of labels that are wrong, over all examples."""
     return cells.mean_over_examples(_SHARE_WRONG)
 
 

@@ -1,8 +1,8 @@
 """
-Measures of item scores: the mean, quantiles, the share from or above a mark, the spread.
+Measures of item scores: mean, quantiles, shares above a threshold, and spread.
 
-They are functions of draws of how scores are distributed in the population of items
-(`ScoreDistribution`), and have a value for every draw and system.
+They are functions of draws of the distribution of scores in the population of items
+(`ScoreDistribution`) and return a value per draw and system.
 """
 
 from collections.abc import Callable
@@ -19,24 +19,24 @@ from bayescm.validate import fail
 @dataclass(frozen=True, eq=False)
 class ScoreDistribution:
     """
-    Draws of the distribution of the scores of K systems in the population of items.
+    Draws of the score distribution of K systems in the population of items.
 
     Attributes
     ----------
     score : ndarray, shape (K, n)
-        The scores of the items; NaN where a system has none of an item.
+        Item scores. NaN if a system has no score for an item.
     weight : ndarray, shape (S, u)
-        The weight of each unit, the same for all systems; any scale.
+        Weight of each unit, shared by all systems, on any scale.
     unit : ndarray of int, shape (n,)
-        The unit that each item belongs to, such as itself or its cluster.
+        Unit of each item: the item itself or its cluster.
     count : ndarray, shape (n,)
-        What an item counts in its unit.
+        Weight of the item within its unit.
     ends : ndarray, shape (2,)
-        The lowest and the highest score that there can be.
+        Lowest and highest possible score.
     end_weight : ndarray, shape (S, 2)
-        The weight of the pseudo-items there.
+        Weights of the pseudo-items at these ends.
     disagreement : bayescm.inference.bayesian_bootstrap.Disagreement, optional
-        The pseudo-items in which several systems disagree.
+        Pseudo-items on which several systems disagree.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class ScoreDistribution:
 
     @cached_property
     def pseudo_score(self) -> np.ndarray:
-        """The scores of the systems in the pseudo-items in which they disagree, (S, K, 2)."""
+        """Scores of the systems in the pseudo-items on which they disagree, (S, K, 2)."""
         return self.disagreement.scores(self.score, *self.ends)
 
     def of(self, function: Callable[[np.ndarray], np.ndarray]) -> "ScoreDistribution":
@@ -67,7 +67,7 @@ class ScoreDistribution:
         return replace(self, score=value, ends=function(self.ends).astype(float))
 
     def mean(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Return the mean over the population of a function of the scores, (S, K)."""
+        """Return the population mean of a function of the scores, (S, K)."""
         sums, totals = np.empty((2, len(self.score), self.weight.shape[1]))
         for system, row in enumerate(self.score):
             has_score = ~np.isnan(row)
@@ -75,7 +75,7 @@ class ScoreDistribution:
             sums[system] = np.bincount(unit, count * function(row[has_score]), sums.shape[1])
             totals[system] = np.bincount(unit, count, sums.shape[1])
         above, below = self.weight @ sums.T, self.weight @ totals.T
-        if self.end_weight.any():  # else the ends may be infinite, and the function of them NaN
+        if self.end_weight.any():  # otherwise the ends may be infinite
             above = above + (self.end_weight @ function(self.ends))[:, None]
             below = below + self.end_weight.sum(1, keepdims=True)
         if self.disagreement is not None:
@@ -86,14 +86,14 @@ class ScoreDistribution:
             return above / below
 
     def quantile(self, q: float) -> np.ndarray:
-        """Return the smallest score that at least the share q does not exceed, (S, K)."""
+        """Return the q-quantile of the scores, (S, K): the smallest score with P(<= it) >= q."""
         values = np.empty((len(self.weight), len(self.score)))
         for system, row in enumerate(self.score):
             order = np.argsort(row, kind="stable")[: np.count_nonzero(~np.isnan(row))]
             score = np.concatenate([self.ends[:1], row[order], self.ends[1:], [np.inf]])
             pseudo, added = self._sorted_pseudo_scores(system)
-            # What the items weigh up to the quantile if it is below, between or above the two
-            # pseudo-items in which systems disagree.
+            # Weight of the items up to the quantile if it is below, between or above the two
+            # pseudo-items on which systems disagree.
             less = np.cumsum(np.pad(added, ((0, 0), (1, 0))), axis=1)
             of_items = self.weight[:, self.unit[order]] * self.count[order]
             low, high = self.end_weight[:, :1], self.end_weight[:, 1:]
@@ -108,7 +108,7 @@ class ScoreDistribution:
         return values
 
     def _sorted_pseudo_scores(self, system):
-        """Return the scores (S, 2) of a system in the pseudo-items in order, and their weights."""
+        """Return the ordered scores (S, 2) of a system in the pseudo-items, and their weights."""
         if self.disagreement is None:
             return np.full((len(self.weight), 2), -np.inf), np.zeros((len(self.weight), 2))
         pseudo = self.pseudo_score[:, system]
@@ -129,14 +129,14 @@ def _mean(scores):
 
 
 def _median(scores):
-    """Score that half of the items do not exceed."""
+    """Median score of the items."""
     return scores.quantile(0.5)
 
 
 def _sd(scores):
-    """Spread of the scores between items: their standard deviation."""
+    """Spread of the scores between items (standard deviation)."""
     center = scores.mean(lambda score: score)
-    middle = np.mean(center)  # near all of them, so that no digits cancel
+    middle = np.mean(center)  # near all values, to avoid cancellation
     square = scores.mean(lambda score: (score - middle) ** 2)
     return np.sqrt(np.maximum(square - (center - middle) ** 2, 0))
 
@@ -156,7 +156,7 @@ sd = _measure(
 
 def quantile(q: float) -> Measure:
     """
-    Return the score that the share q of the items do not exceed.
+    Return the q-quantile of the item scores.
 
     Examples
     --------
@@ -171,21 +171,21 @@ def quantile(q: float) -> Measure:
 
 
 def _quantile(scores, q):
-    """Score that this share of the items do not exceed."""
+    """Quantile of the item scores."""
     return scores.quantile(q)
 
 
 def on_scale(measure: Measure, ends: tuple[float, float], lower_is_better: bool) -> Measure:
     """
-    Return a measure with the range of a scale of scores, and which values are better.
+    Return a measure adapted to a scale of scores and its direction.
 
     Parameters
     ----------
     measure : Measure
     ends : pair of float
-        The lowest and the highest score, infinite if they are not known.
+        Lowest and highest possible score. Infinite if unknown.
     lower_is_better : bool
-        Of the scores.
+        Whether lower scores are better.
     """
     form = measure.form
     if not isinstance(form, OfScores):
@@ -202,11 +202,11 @@ def on_scale(measure: Measure, ends: tuple[float, float], lower_is_better: bool)
 
 def share_above(mark: float) -> Measure:
     """
-    Return the share of items whose score is above a mark: items that score the mark are not.
+    Return the share of items with a score strictly above a threshold.
 
     See Also
     --------
-    share_at_least : The share of items that score the mark or more.
+    share_at_least : Share of items with a score at or above the threshold.
 
     Examples
     --------
@@ -218,7 +218,9 @@ def share_above(mark: float) -> Measure:
 
 def share_at_least(mark: float) -> Measure:
     """
-    Return the share of items whose score is a mark or more, such as "4 and more" of a rubric.
+    Return the share of items with a score at or above a threshold.
+
+    Use it for statements such as "4 or higher" on a rubric.
 
     Examples
     --------
@@ -240,12 +242,12 @@ def _share(function, mark, words, *, included):
 
 
 def _share_above(scores, form):
-    """Share of items whose score is strictly above the mark."""
+    """Share of items with a score strictly above the threshold."""
     return _mean(scores.of(form.counts))
 
 
 def _share_at_least(scores, form):
-    """Share of items whose score is the mark or more."""
+    """Share of items with a score at or above the threshold."""
     return _mean(scores.of(form.counts))
 
 

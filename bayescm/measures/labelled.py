@@ -1,4 +1,4 @@
-"""Measures of labelled counts and of posterior draws, as labelled arrays."""
+"""Measures of labelled counts and posterior draws, as labelled arrays."""
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -47,9 +47,9 @@ def measure_cells(
     positive: Any = None,
 ) -> xr.Dataset:
     """
-    Return measures of counts, of outcomes, or of the cell probabilities of a fit.
+    Return measures of counts, outcomes, or the cell probabilities of a fit.
 
-    The parameters and the errors are those of `bayescm.measure`.
+    Parameters and errors are the same as for `bayescm.measure`.
     """
     evidence = with_positive_class(evidence, positive)
     if not isinstance(evidence, xr.DataTree):
@@ -73,13 +73,13 @@ def measure_cells(
 
 
 def _measures_or_usual(measures, cells):
-    """Return the named measures, or the usual ones by default."""
+    """Resolve the measures, or the default measures if none are given."""
     return as_measures(default_measures(cells, TABULATED) if measures is None else measures, cells)
 
 
 def _predicted(tree, group, cells):
-    """Return the counts of the next test set: those that the tree predicts, or drawn from cells."""
-    # A tree of pm.sample has no predictions, unless the user added them.
+    """Return the predicted counts of a tree, or counts drawn from its cell probabilities."""
+    # Trees from pm.sample contain no predictions unless the user adds them.
     name = f"{group}_predictive"
     draws = group_of(tree, name) if name in tree.children else xr.Dataset()
     flat = [variable for variable in draws.values() if "cell" in variable.dims]
@@ -94,7 +94,7 @@ def _predicted(tree, group, cells):
 
 def as_measures(measures: str | Callable | Sequence[str | Callable], cells: xr.DataArray) -> list:
     """
-    Return the named measures, or raise an error if one is undefined for these cells.
+    Resolve measures; raise an error if these cells do not determine one of them.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def as_measures(measures: str | Callable | Sequence[str | Callable], cells: xr.D
     Raises
     ------
     ValueError
-        If a measure is unknown or asked for twice, or needs the positive class and none is set.
+        If a measure is unknown or requested twice, or needs a positive class and none is defined.
     """
     resolved = of_variable(measures, "cells")
     if any(measure.class_selection for measure in resolved):
@@ -125,7 +125,7 @@ def as_measures(measures: str | Callable | Sequence[str | Callable], cells: xr.D
 
 
 def _is_same_for_other_true_negatives(measure):
-    """Try whether a measure has the same values for other true negatives."""
+    """Test whether a measure ignores true negatives."""
     cells = np.random.default_rng(0).integers(5, 50, (8, 2, 2)).astype(float)
     others = cells.copy()
     others[:, 0, 0] *= 3
@@ -133,7 +133,7 @@ def _is_same_for_other_true_negatives(measure):
 
 
 def _symmetric(measure):
-    """Try whether the value of a function of one's own stays where the two classes are swapped."""
+    """Test whether the value of a custom function is unchanged if the classes are swapped."""
     cells = np.random.default_rng(0).integers(5, 50, (8, 2, 2)).astype(float)
     return np.allclose(measure(cells), measure(cells[..., ::-1, ::-1]), equal_nan=True)
 
@@ -141,7 +141,7 @@ def _symmetric(measure):
 def of_variable(
     measures: str | Callable | Sequence[str | Callable], variable: str | tuple[str, ...]
 ) -> list:
-    """Return measures that are functions of a variable of a posterior, or of several, or raise."""
+    """Resolve measures that are functions of one of the given variables of a posterior."""
     resolved = [resolve(measure, variable) for measure in several(measures)]
     called = [each.__name__ for each in resolved]
     if len(set(called)) < len(called):
@@ -151,13 +151,13 @@ def of_variable(
 
 
 def _warn_of_columns(means, cells):
-    """Warn if a label that may be an abstention enters an average over the classes."""
+    """Warn if a label that may mark an abstention enters an average over the classes."""
     table = cells.values.sum(axis=tuple(range(cells.ndim - 2)))
     strange = (table.sum(axis=1) == 0) & (table.sum(axis=0) > 0)
     if not strange.any():
         return
     (place, *_) = np.flatnonzero(strange)
-    # The recall of this class is 0/0, so that averages of recall leave the class out.
+    # Recall of this class is 0/0, so averages of recall exclude the class.
     for measure in means:
         if not np.isnan(of_each_class(measure, len(table))(table)[place]):
             label = repr(cells.indexes["actual"].tolist()[place])
@@ -172,7 +172,7 @@ def _warn_of_columns(means, cells):
 
 
 def several(measures: Any) -> list:
-    """Return the measures asked for as a list, or raise where there is none."""
+    """Convert the requested measures to a list; raise an error if it is empty."""
     single = isinstance(measures, str) or not isinstance(measures, Iterable)
     names = [measures] if single else list(measures)
     if not names:
@@ -181,7 +181,7 @@ def several(measures: Any) -> list:
 
 
 def one_number(measure: str | Callable) -> Measure:
-    """Return a measure that is one number of two classes, or raise where it is one per class."""
+    """Resolve a measure; raise an error if it is not a single number for two classes."""
     resolved = resolve(measure)
     if np.ndim(resolved(np.ones((2, 2)))):
         todo = "sum over both axes of the cells"
@@ -190,7 +190,7 @@ def one_number(measure: str | Callable) -> Measure:
 
 
 def one_measure(measure: str | Callable, cells: xr.DataArray) -> Any:
-    """Return a single measure; raise an error if several are named."""
+    """Resolve a single measure; raise an error if there are several."""
     resolved = as_measures(measure, cells)
     if len(resolved) > 1:
         names = [each.__name__ for each in resolved]
@@ -199,7 +199,7 @@ def one_measure(measure: str | Callable, cells: xr.DataArray) -> Any:
 
 
 def check_pairs(pairs, names: Sequence, measures: Sequence[Measure]) -> np.ndarray:
-    """Return which measures (K) are wanted of which classifier (J), shape (J, K)."""
+    """Return a mask (J, K) of the requested pairs of classifier and measure."""
     available = [each.__name__ for each in measures]
     if pairs is None:
         return np.ones((len(names), len(available)), bool)
@@ -232,7 +232,7 @@ def _no_positive(measure, cells):
 
 
 def apply(measure: Measure, cells: xr.DataArray) -> xr.DataArray:
-    """Return the measure of labelled cells whose last dims are actual and predicted."""
+    """Return the measure of labelled cells with last dimensions actual and predicted."""
     values = measure(cells.values)
     dims = list(cells.dims[:-2])
     coords = {k: v for k, v in cells.coords.items() if not set(CELLS) & set(v.dims)}
@@ -249,13 +249,13 @@ def _dataset(cells, measures):
         raise fail(
             "a measure has the name of a dim", clash[0], "another name", "rename the function"
         )
-    # The measure "prevalence" takes the place of the scalar coord of that name.
+    # The measure "prevalence" replaces the scalar coordinate with the same name.
     cells = cells.drop_vars([name for name in called if name in cells.coords])
     return xr.Dataset({measure.__name__: apply(measure, cells) for measure in measures})
 
 
 def _averaged(values, over, tree):
-    """Return the average over dims; of folds that the model averages afterwards, stretched."""
+    """Average over dimensions; averages over folds are stretched if the model requires it."""
     stretch = float(group_of(tree, "constant_data").get("stretch", 1.0))
     if stretch == 1.0:
         return values.mean(over, skipna=False)
@@ -271,17 +271,18 @@ def _averaged(values, over, tree):
 
 def average_draws(values: np.ndarray, axis: int, stretch: float) -> np.ndarray:
     """
-    Return draws of the average from draws of every fold.
+    Return draws of the average over folds.
 
     Parameters
     ----------
     values : ndarray, shape (size, ...)
-        Draws of the measure in every fold; NaN where it is undefined.
+        Draws of the measure in every fold, with NaN if it is undefined.
     axis : int
-        The axis of the folds.
+        Axis of the folds.
     stretch : float
-        Factor by which the average is stretched about its mean, draw by draw. What leaves the range
-        of the folds' draws is put at its end. NaN is a mixture: the draws take the folds in turn.
+        Factor by which the average is stretched about its mean. Values outside the range of the
+        folds' draws are clipped. With NaN, the result is a mixture, whose draws come from each fold
+        in turn.
 
     Returns
     -------

@@ -1,11 +1,11 @@
 """
-What a measure is: a function of cells (..., C, C) that knows its own facts.
+Definition of measures as functions of cells (..., C, C), with their properties.
 
-``Measure`` comes first, and after it the forms, which state a measure in terms of the cells so that
-`bayescm.distributions` finds its posterior distribution. Then the ways in which a formula becomes a
-measure: of the positive class of two, of each class against the rest, as an average over the
-classes, of chosen classes by name, and where the last label is an abstention. The measures
-themselves are in ``catalogue``.
+``Measure`` is followed by the forms, which describe a measure in terms of the cells so that
+`bayescm.distributions` can find its posterior distribution. The remaining functions turn a formula
+into a measure: of the positive class, of each class against the rest, as an average over classes,
+of selected classes, or for data with abstentions. The measures themselves are defined in
+``catalogue``.
 """
 
 import math
@@ -24,53 +24,55 @@ from bayescm.validate import fail, suggest
 @dataclass(frozen=True, eq=False, repr=False)
 class Measure:
     """
-    A measure: a function of cells (..., C, C), and what is known of it.
+    A measure: a function of cells (..., C, C), with its properties.
 
     Attributes
     ----------
     compute : callable
-        From an array of cells to values, without checks.
+        Function from an array of cells to values, without checks.
     formula : callable
-        The function that was written down: of the cells, or of tp, fn, fp and tn of one class.
+        Underlying formula, a function of the cells, or of tp, fn, fp and tn of one class.
     __name__ : str
-        What it is called in answers: the name that was asked for, which may be an alias.
+        Name of the measure in results: the requested name, which may be an alias.
     canonical : str
-        Its name in the catalogue, whatever it is called; "" for a function of one's own.
+        Name in the catalogue. Empty for custom functions.
     aliases : tuple of str
-        Its other names.
+        Other names.
     display_names : mapping of str to str
-        How its names are written for readers, where `display_name` has no rule that gives it.
+        Display names, if they do not follow the rules of `display_name`.
     one_class : bool
-        Whether it is about one class, and so has a value for each of more than two.
+        Whether the measure refers to one class. It then has one value per class if there are more
+        than two.
     needs_positive : bool
         Whether swapping two classes changes the value.
     lower_is_better : bool
-        Whether it is a loss; comparisons, ranks, thresholds and alarms go by this.
+        Whether lower values are better. It is used by comparisons, ranks, thresholds and alarms.
     symmetry_assumed : bool
-        Whether ``needs_positive`` is False only because nothing was said; it is tried then.
+        Whether ``needs_positive`` is False only by default. It is then determined by a test.
     ideal : float, optional
-        The best value, where neither the highest nor the lowest is: nearer to it is better.
+        Best value, if it is neither the highest nor the lowest. Values nearer to it are better.
     direction_assumed : bool
-        Whether higher is taken to be better only because nothing was said.
+        Whether higher values are assumed to be better only by default.
     range : tuple of two floats
-        Smallest and largest value, infinite where there is none.
+        Smallest and largest value, infinite if unbounded.
     unit : str, optional
-        What the size of a test set counts if it is one proportion, such as "positives".
+        Unit of the sample size if the measure is a single proportion, such as "positives".
     form : Proportion, Overlap, Cost, FunctionOfCells, ReciprocalOf or CalibrationForm, optional
-        What it is in terms of the cells, from which `bayescm.distributions` finds its posterior
-        distribution. Without a form the posterior is drawn.
+        Form in terms of the cells, from which `bayescm.distributions` finds the posterior
+        distribution. Without a form, the posterior is estimated from draws.
     takes : str
-        The variable of a posterior that it is a function of: the cells, unless it says otherwise.
+        Variable of a posterior that is the argument of the measure, by default the cells.
     average : {"", "macro", "micro", "weighted"}
-        How it averages over the classes, if it does.
+        Type of average over the classes, if any.
     included : ndarray of bool, shape (C,) or (..., C), optional
-        The classes that it averages over, for each member of a batch; None for all of them. See
+        Classes that the average includes, for each member of a batch; None for all. See
         `over_defined_classes`.
     abstentions : {"left out", "errors", "all"}
-        Whether it is of the answered examples, counts abstentions as errors, or is about them.
+        Whether abstentions are excluded, count as errors, or are what the measure is about.
     collapse : tuple of a function and a Measure, optional
-        Where some labels are abstentions: from all cells to those that count, and the measure of
-        these. Sums of cells, so that of a Dirichlet distribution they have one too.
+        For data with abstentions: a function that reduces all cells to the relevant ones, and the
+        measure of these. The reduced cells are sums of cells, so they also have a Dirichlet
+        distribution.
 
     Examples
     --------
@@ -105,7 +107,7 @@ class Measure:
     display_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
-        """Take over the sentence that explains the formula."""
+        """Use the docstring of the formula, which explains the measure."""
         formula = self.formula.func if isinstance(self.formula, partial) else self.formula
         object.__setattr__(self, "__doc__", formula.__doc__)
 
@@ -116,17 +118,17 @@ class Measure:
             return self.computed(cells)
 
     def computed(self, cells: Any) -> np.ndarray:
-        """Return the measure of cells, or of `ClassTotals`, without checks."""
+        """Return the measure of cells or `ClassTotals`, without checks."""
         if self.included is None:
             return self.compute(cells)
         return self.compute(cells, included=self.included)
 
     def __repr__(self):
-        """Show the name."""
+        """Show the name of the measure."""
         return f"<measure {self.__name__}>"
 
     def oriented(self, values: Any) -> Any:
-        """Return values turned such that higher is better."""
+        """Return values transformed so that higher is better."""
         if self.ideal is not None:
             return -abs(values - self.ideal)
         return -values if self.lower_is_better else values
@@ -138,11 +140,11 @@ class Measure:
         return replace(self, **cast(Any, {"__name__": name}))
 
     def of_labels(self, labels: Sequence[str]) -> "Measure":
-        """Return the measure of the labels in brackets, as in ``f1[a]``: those of classes."""
+        """Return the measure of the labels in brackets, as in ``f1[a]``; here, of classes."""
         return of_classes(self, labels)
 
     def same_as(self, other: "Measure") -> bool:
-        """Tell whether two measures are the same one, whatever they are called."""
+        """Check whether two measures are the same, ignoring their names."""
         if self.canonical or other.canonical:
             return self.canonical == other.canonical
         return self.formula is other.formula
@@ -150,20 +152,20 @@ class Measure:
 
 @lru_cache(maxsize=128)
 def by_class(measure: Callable, size: int) -> bool:
-    """Say whether a measure of this many classes has a value for each."""
+    """Check whether a measure has one value per class for this number of classes."""
     if getattr(measure, "average", ""):
         return False
     return np.ndim(measure(np.ones((size, size)))) > 0
 
 
 def floats(cells: ArrayLike) -> np.ndarray:
-    """Return cells as float64, or complex where they are."""
+    """Convert cells to float64, or to complex if they are complex."""
     cells = np.asarray(cells)
     return cells if cells.dtype.kind == "c" else cells.astype(np.float64, copy=False)
 
 
-# Forms: what a measure is in terms of the cells. `bayescm.distributions` reads them; nothing is
-# computed here.
+# Forms describe measures in terms of the cells. They contain data for `bayescm.distributions` and
+# compute nothing.
 
 
 type Form = (
@@ -183,10 +185,10 @@ type Form = (
 
 class Proportion(NamedTuple):
     """
-    The form of a proportion: of some cells among these and the rest.
+    Form of a proportion: some cells, divided by the sum of these and other cells.
 
-    Cells are ``tp``, ``fn``, ``fp`` and ``tn``, joined by ``+``; or ``right`` and ``wrong``, those
-    on and off the diagonal for any number of classes.
+    Cells are ``tp``, ``fn``, ``fp`` and ``tn``, joined by ``+``, or ``right`` and ``wrong``, the
+    cells on and off the diagonal for any number of classes.
     """
 
     part: str
@@ -194,31 +196,31 @@ class Proportion(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """The form tp / (tp + fn_weight * fn + fp_weight * fp)."""
+    """Form tp / (tp + fn_weight * fn + fp_weight * fp)."""
 
     fn_weight: float
     fp_weight: float
 
 
 class Cost(NamedTuple):
-    """The form of the mean of a number per cell, rows = actual."""
+    """Form of the mean cost per example, with one cost per cell (rows = actual)."""
 
     matrix: tuple[tuple[float, ...], ...]
 
 
 class MeanOverClasses(NamedTuple):
-    """The form of the mean over the classes of a measure of one class of a form of its own."""
+    """Form of the mean over classes of a measure of one class, given its form."""
 
     form: "Proportion | Overlap"
 
 
 class CalibrationForm(NamedTuple):
     """
-    The form of a function of the calibration curve.
+    Form of a function of the calibration curve.
 
-    ``is_distance`` says whether it is a distance, 0 where the forecasts are right: no two-sided
-    interval holds that 0, and the lower limit is 0 where the band of the curve holds it.
-    ``all_classes`` says whether it is of the chances of all classes given the whole forecast.
+    ``is_distance`` marks a distance that is 0 for calibrated forecasts. No two-sided interval
+    contains this 0, so the lower limit is 0 if the band of the curve contains the diagonal.
+    ``all_classes`` marks functions of the probabilities of all classes given the whole forecast.
     """
 
     is_distance: bool
@@ -227,16 +229,21 @@ class CalibrationForm(NamedTuple):
 
 class FunctionOfCells(NamedTuple):
     """
-    The form of a function of the cells of two classes, by its odds.
+    Form of a function of the cells of two classes, given by its odds.
 
-    ``shares`` says of which independent shares it is made, in all of which it is monotone:
-    ``"rates"`` (recall and false positive rate), ``"columns"`` (precision and false omission rate),
-    ``"positives"`` (fp among all but tn, tp among the positives), ``"cells"`` (tn among all, fp
-    among the rest, tp among the positives), ``"errors"`` (tp among tp and errors, fn among errors)
-    or ``"table"`` (prevalence and both rates). ``odds`` is a function of `bayescm.measures.odds`.
-    ``monotone_in_prevalence`` says whether it rises or falls throughout with the prevalence, at any
-    given rates: else the prevalence has nodes of its own where it is not certain. A ratio of which
-    a moment may be infinite has its moments in `bayescm.distributions.closed_forms` too.
+    ``shares`` names the independent shares of which it is a function, monotone in each:
+
+    - ``"rates"``: recall and false positive rate.
+    - ``"columns"``: precision and false omission rate.
+    - ``"positives"``: fp among all but tn, and tp among the positives.
+    - ``"cells"``: tn among all, fp among the rest, and tp among the positives.
+    - ``"errors"``: tp among tp and errors, and fn among errors.
+    - ``"table"``: prevalence and both rates.
+
+    ``odds`` is a function of `bayescm.measures.odds`. ``monotone_in_prevalence`` states whether the
+    function is monotone in the prevalence for any given rates. Otherwise an uncertain prevalence
+    needs separate quadrature nodes. Ratios with possibly infinite moments also have an entry in
+    `bayescm.distributions.closed_forms`.
     """
 
     shares: str
@@ -245,18 +252,18 @@ class FunctionOfCells(NamedTuple):
 
 
 class ReciprocalOf(NamedTuple):
-    """The form 1 / x of a measure x, infinite where x <= 0."""
+    """Form 1 / x for a measure x; infinite if x <= 0."""
 
     measure: "Measure"
 
 
 class Repeated(NamedTuple):
     """
-    The form of a function of so many answers to one item.
+    Form of a function of a number of answers to one item.
 
-    ``votes`` says whether it goes by which answers are equal, where that is known. ``of_sample`` is
-    its value in a sample of items (`bayescm.measures.attempts.ItemAnswers`). ``is_mean`` says
-    whether this is a mean over the items.
+    ``votes`` states whether it depends on which answers are equal, if this is known. ``of_sample``
+    is its value for a sample of items (`bayescm.measures.attempts.ItemAnswers`), and ``is_mean``
+    states whether this value is a mean over the items.
     """
 
     answers: int
@@ -267,11 +274,10 @@ class Repeated(NamedTuple):
 
 class OfScores(NamedTuple):
     """
-    The form of a measure of item scores.
+    Form of a measure of item scores.
 
-    ``kind`` is a ``"mean"`` of the scores, a ``"share"`` of items above the mark ``at`` (with the
-    mark itself where that is ``included``), a ``"score"`` that divides the items, or a
-    ``"spread"``.
+    ``kind`` is ``"mean"`` (of the scores), ``"share"`` (of items above the threshold ``at``, which
+    is ``included`` or not), ``"score"`` (a quantile) or ``"spread"``.
     """
 
     kind: str
@@ -279,16 +285,16 @@ class OfScores(NamedTuple):
     included: bool = False
 
     def counts(self, scores: Any) -> Any:
-        """Say which scores a share counts."""
+        """Return an indicator of the scores that a share counts."""
         return scores >= self.at if self.included else scores > self.at
 
 
 class OverLabels(NamedTuple):
     """
-    The form of a measure of the labels of examples: of each, or averaged over them.
+    Form of a measure of the labels of examples, for each label or averaged over labels.
 
-    ``how`` is ``"each"`` or an average, ``labels`` are the names of the chosen ones (none: all),
-    and ``measure`` is the measure of the table of one label, or its average.
+    ``how`` is ``"each"`` or an average. ``labels`` are the names of selected labels (empty for
+    all). ``measure`` is the measure of the table of one label, or its average.
     """
 
     how: str
@@ -298,10 +304,10 @@ class OverLabels(NamedTuple):
 
 class OverExamples(NamedTuple):
     """
-    The form of a mean over examples of a formula of tp, fn, fp and tn of each.
+    Form of a mean over examples of a formula of tp, fn, fp and tn of each example.
 
-    ``ends`` are its lowest and its highest value, where pseudo-examples stand; None instead of the
-    highest: the highest that was seen.
+    ``ends`` are its lowest and highest value, which pseudo-examples have. None instead of the
+    highest value stands for the highest observed value.
     """
 
     formula: Callable
@@ -309,7 +315,7 @@ class OverExamples(NamedTuple):
 
 
 def over_all_classes(form: Form | None, how: str = "micro") -> Form | None:
-    """Return the form of an average; of a micro one misses and false alarms are the same number."""
+    """Return the form of an average; in a micro average, fn and fp are equal in number."""
     if how == "macro" and isinstance(form, Proportion | Overlap):
         return MeanOverClasses(form)
     if how != "micro":
@@ -318,16 +324,16 @@ def over_all_classes(form: Form | None, how: str = "micro") -> Form | None:
     if isinstance(form, Proportion) and form.part in sums and form.rest in sums:
         return Proportion(sums[form.part], sums[form.rest])
     overlap = isinstance(form, Overlap) and sum(form) == 1
-    # A mean of precision and recall, or the larger one, where both are the same.
+    # A mean of precision and recall, or their maximum, which are equal in this case.
     mean = isinstance(form, FunctionOfCells) and form.odds in (odds.fowlkes_mallows, odds.overlap)
     return Proportion("right", "wrong") if overlap or mean else None
 
 
-# From a formula to a measure
+# Conversion of formulas to measures
 
 
 def one_class(**facts: Any) -> Callable[[Callable], Measure]:
-    """Make a measure of a formula of tp, fn, fp and tn of one class."""
+    """Return a decorator for formulas of tp, fn, fp and tn of one class."""
     facts.setdefault("needs_positive", True)
 
     def make(formula):
@@ -338,12 +344,12 @@ def one_class(**facts: Any) -> Callable[[Callable], Measure]:
 
 def all_cells(*, from_class_totals: bool = False, **facts: Any) -> Callable[[Callable], Measure]:
     """
-    Make a measure of a formula of all the cells.
+    Return a decorator for formulas of all the cells.
 
     Parameters
     ----------
     from_class_totals : bool, default False
-        Whether the formula reads the cells by `one_of_two` or `every_class` only.
+        Whether the formula accesses the cells only through `one_of_two` or `every_class`.
     **facts
         Fields of `Measure`.
     """
@@ -358,7 +364,7 @@ def all_cells(*, from_class_totals: bool = False, **facts: Any) -> Callable[[Cal
 
 def _entry(compute, formula, **facts):
     name = formula.__name__
-    # The measure takes the formula's place in its module; so pickle finds the formula.
+    # The measure replaces the formula in its module, where pickle looks for the formula.
     formula.__qualname__ = f"{name}.formula"
     return Measure(compute, formula, name, canonical=name, **facts)
 
@@ -368,7 +374,7 @@ def per_class(cells: np.ndarray, formula: Callable) -> np.ndarray:
     return formula(*one_of_two(cells, formula))
 
 
-# Cells: tp, fn, fp and tn of one class against the rest, and sums
+# Cells: tp, fn, fp and tn of one class against the rest, and sums of cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,13 +382,12 @@ class ClassTotals:
     """
     True and false positives and negatives of each of many classes against the rest.
 
-    Many measures need no more; these may be computed from it in place of the cells, if
-    `from_class_totals` says so.
+    Many measures can be computed from these instead of the cells, as stated by `from_class_totals`.
 
     Attributes
     ----------
     tp, fn, fp, tn : ndarray, shape (..., C)
-        With C > 2.
+        Totals, with C > 2.
     """
 
     tp: np.ndarray
@@ -392,7 +397,7 @@ class ClassTotals:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the cells."""
+        """Shape of the cells."""
         return (*self.tp.shape, self.tp.shape[-1])
 
     @classmethod
@@ -400,19 +405,19 @@ class ClassTotals:
         cls, place: np.ndarray, mass: np.ndarray, shape: tuple[int, ...]
     ) -> "ClassTotals":
         """
-        Return the totals of tables from their cells that are not almost 0.
+        Return the totals of tables, given only their cells that are not almost 0.
 
         Parameters
         ----------
         place : ndarray of int, shape (m,)
-            Indices of these cells in the flat array of tables. A cell may occur several times.
+            Indices of these cells in the flattened tables. Cells may be repeated.
         mass : ndarray, shape (m,)
-            What they add to the cells.
+            Mass of these cells. Repeated cells are added up.
         shape : tuple of int
-            The shape of the tables, (..., C, C).
+            Shape of the tables, (..., C, C).
         """
         classes = shape[-1]
-        row, predicted = place // classes, place % classes  # rows of all tables
+        row, predicted = place // classes, place % classes  # row indices over all tables
         column = row // classes * classes + predicted
         right, wrong = np.flatnonzero(row == column), np.flatnonzero(row != column)
         rows = math.prod(shape[:-1])
@@ -428,18 +433,18 @@ class ClassTotals:
         return cls(tp, fn, fp, 1 - tp - fn - fp)
 
     def measured(self, measure: Any) -> np.ndarray:
-        """Return a measure, (...) or, per class, (..., C)."""
+        """Return the measure, (...) or, per class, (..., C)."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return measure.computed(self)
 
 
 def from_class_totals(measure: Any) -> bool:
-    """Return whether a measure can be computed from `ClassTotals`."""
+    """Check whether a measure can be computed from `ClassTotals`."""
     return getattr(measure.compute, "func", measure.compute) in _FROM_CLASS_TOTALS
 
 
 def one_of_two(cells: Any, formula: Callable | None = None) -> tuple:
-    """Return tp, fn, fp, tn: of two classes the positive one's, (...), else of every class."""
+    """Return tp, fn, fp, tn of the positive class, (...), or of every class of more than two."""
     if cells.shape[-1] > 2:
         return every_class(cells, formula)
     return cells[..., 1, 1], cells[..., 1, 0], cells[..., 0, 1], cells[..., 0, 0]
@@ -447,7 +452,7 @@ def one_of_two(cells: Any, formula: Callable | None = None) -> tuple:
 
 def every_class(cells: Any, formula: Callable | None = None) -> tuple:
     """
-    Return tp, fn, fp, tn of each class against the rest, (..., C) each, by additions only.
+    Return tp, fn, fp, tn of each class against the rest, (..., C) each, using additions only.
 
     True negatives that a formula does not use are 0.
     """
@@ -459,20 +464,20 @@ def every_class(cells: Any, formula: Callable | None = None) -> tuple:
     fp = np.einsum("...ij,ij->...j", cells, other)
     if formula is not None and not counts_true_negatives(formula):
         return tp, fn, fp, np.zeros_like(tp)
-    # Not the total less the rest, which would lose small cells.
+    # Subtracting from the total would lose small cells to rounding.
     without = other @ cells if len(other) <= 16 else _without_each_row(cells)
     tn = np.einsum("...ij,ij->...i", without, other)
     return tp, fn, fp, tn
 
 
 def counts_true_negatives(formula: Callable) -> bool:
-    """Say whether a formula of tp, fn, fp and tn gives other numbers for other true negatives."""
+    """Test whether a formula of tp, fn, fp and tn depends on the true negatives."""
     return cells_counted(formula)[3]
 
 
 @lru_cache(maxsize=256)
 def cells_counted(formula: Callable) -> tuple[bool, ...]:
-    """Say of tp, fn, fp and tn whether a formula gives other numbers where they are others."""
+    """Test on which of tp, fn, fp and tn a formula depends."""
     levels = [0.0, 0.4, 1.9, 31.0]
     cells = np.meshgrid(*[[0.0, 0.3, 2.7]] * 3, levels, indexing="ij")
     counted = []
@@ -487,7 +492,7 @@ def cells_counted(formula: Callable) -> tuple[bool, ...]:
 
 
 def _without_each_row(cells):
-    """Return the sums over all rows but each, in C^2 steps: those above it and those below."""
+    """Return the sums over all rows except each one, with cumulative sums in C^2 steps."""
     sums = np.zeros_like(cells)
     np.cumsum(cells[..., :-1, :], axis=-2, out=sums[..., 1:, :])
     sums[..., :-1, :] += np.cumsum(cells[..., :0:-1, :], axis=-2)[..., ::-1, :]
@@ -496,7 +501,7 @@ def _without_each_row(cells):
 
 def one_vs_rest(cells: ArrayLike) -> np.ndarray:
     """
-    Return each class against the rest.
+    Return the 2 x 2 table of each class against the rest.
 
     Parameters
     ----------
@@ -506,7 +511,7 @@ def one_vs_rest(cells: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, shape (..., C, 2, 2)
-        ``[[tn, fp], [fn, tp]]`` of every class.
+        ``[[tn, fp], [fn, tp]]`` for every class.
 
     Examples
     --------
@@ -519,7 +524,7 @@ def one_vs_rest(cells: ArrayLike) -> np.ndarray:
 
 
 def over_classes(values: np.ndarray, cells: Any) -> np.ndarray:
-    """Sum what `one_of_two` gave over the classes, or leave it where it is the same for both."""
+    """Sum values of `one_of_two` over the classes; unchanged for two classes."""
     return values if cells.shape[-1] == 2 else np.einsum("...i->...", values)
 
 
@@ -533,12 +538,12 @@ def total(cells: np.ndarray) -> np.ndarray:
     return np.einsum("...ij->...", cells)
 
 
-# Averages over the classes: of their values (macro; weighted by the class totals), or of their
+# Averages over classes: of the values of a measure (macro, weighted by class totals) or of the
 # cells (micro)
 
 
 def averaged(measure: Measure, how: str) -> Measure:
-    """Return the average over the classes of a measure of one class."""
+    """Return the average over classes of a measure of one class."""
     if not measure.one_class or measure.takes != "cells":
         todo = f"use {measure.__name__} itself"
         allowed = "a measure of one class, e.g. f1_macro"
@@ -567,7 +572,7 @@ def over_all(
 def average(
     values: np.ndarray, weights: ArrayLike = 1.0, included: np.ndarray | None = None
 ) -> np.ndarray:
-    """Average over the last axis, leaving out NaN; plain where all the weights are zero."""
+    """Average over the last axis, ignoring NaN; unweighted if all weights are zero."""
     defined = ~np.isnan(values)
     if included is not None:
         defined = defined & included
@@ -594,27 +599,27 @@ def _micro(formula, *parts, included=None):
 AVERAGES: dict[str, Callable] = {"macro": _macro, "micro": _micro, "weighted": _weighted}
 
 
-# Classes without examples. A class for which the measure is 0/0 in the evidence is left out of an
-# average over the classes, in the point estimate and in the posterior alike: the evidence does not
-# say anything about its value, and the prior alone would decide its part of the average. The
-# reasons are in docs/background/undefined.md.
+# Classes without examples. A class for which the measure is 0/0 in the sample is excluded from
+# averages over classes, both in the point estimate and in the posterior. The data contain no
+# information about its value, so the prior alone would determine its contribution. The reasons are
+# explained in docs/background/undefined.md.
 
 
 def over_defined_classes(
     measure: Measure, classes: int, values_of: Callable[[Measure], np.ndarray]
 ) -> Measure:
     """
-    Return an average over those classes for which the evidence defines the measure.
+    Return an average over the classes for which the measure is defined in the sample.
 
     Parameters
     ----------
     measure : Measure
-        Measures that are not averages over classes are returned as they are.
+        Measure. If it is not an average over classes, it is returned unchanged.
     classes : int
-        The number of classes.
+        Number of classes.
     values_of : callable
-        From a measure with a value for each class to its values in the evidence, (..., C). If a
-        member of the batch does not define any class, its average is over all of them.
+        Function from a measure with one value per class to its values in the sample, (..., C). If
+        no class is defined for a member of the batch, the average includes all classes.
     """
     if measure.average not in ("macro", "weighted"):
         return measure
@@ -628,54 +633,54 @@ def over_defined_classes(
 
 
 def of_each_class(measure: Measure, classes: int) -> Measure:
-    """Return the measure of each class, (..., C), that an average over the classes averages."""
+    """Return the per-class measure, (..., C), that an average over the classes averages."""
     compute = partial(_of_each_class, compute=measure.compute, classes=classes)
     return replace(measure, compute=compute, average="", included=None)
 
 
 def _of_each_class(cells, compute, classes):
-    """Return the averages over one class alone, (..., C): its value, or NaN."""
+    """Return the averages over single classes, (..., C): the value of each class, or NaN."""
     return compute(cells[..., None, :, :], included=np.eye(classes, dtype=bool))
 
 
 def including(measure: Measure, included: np.ndarray | None) -> Measure:
-    """Return an average over some of the classes, (C,) or (..., C); over all if None."""
+    """Restrict an average to some of the classes, (C,) or (..., C); None for all classes."""
     if included is None:
         return measure
     form = measure.form
-    if form is not None and not isinstance(form, MeanOverClasses):  # of balanced accuracy
+    if form is not None and not isinstance(form, MeanOverClasses):  # as in balanced accuracy
         form = MeanOverClasses(Proportion("tp", "fn"))
     return replace(measure, included=included, form=form)
 
 
 def is_by_member(measure: Any) -> bool:
-    """Return whether an average is over other classes for some members of the batch."""
+    """Check whether an average includes different classes for different batch members."""
     included = getattr(measure, "included", None)
     return included is not None and included.ndim > 1
 
 
 def of_members(measure: Any, index: Any) -> Any:
-    """Return a measure for some members of the flat batch."""
+    """Return a measure for selected members of the flattened batch."""
     if not is_by_member(measure):
         return measure
     return including(measure, measure.included.reshape(-1, measure.included.shape[-1])[index])
 
 
 def within_members(measure: Any, axes: int) -> Any:
-    """Return a measure for cells with further axes between those of the batch and the cells."""
+    """Return a measure for cells with extra axes between the batch and the cells."""
     if not is_by_member(measure) or not axes:
         return measure
     return including(measure, np.expand_dims(measure.included, tuple(range(-1 - axes, -1))))
 
 
-# The functions of cells that read them by `every_class` only.
+# Functions that access the cells only through `every_class`.
 _FROM_CLASS_TOTALS: set[Callable] = {per_class, over_all}
 
 # Measures of reduced cells
 
 
 def _of(measure, reduce, base):
-    """Return the measure as a base measure of reduced cells; its form is that of the base."""
+    """Return a measure as a base measure of reduced cells, with the form of the base."""
     compute = partial(_reduced, reduce=reduce, base=base)
     return replace(measure, compute=compute, form=None, collapse=(reduce, base))
 
@@ -685,20 +690,20 @@ def _reduced(cells, reduce, base, included=None):
     return base.compute(reduce(cells), **further)
 
 
-# Chosen classes by name, such as ``recall[cat]``, and averages over some of them
+# Selected classes, such as ``recall[cat]``, and averages over them
 
 
 def of_classes(measure: Measure, class_selection: Sequence[str]) -> Measure:
     """
-    Return the measure of one chosen class, or the average over several.
+    Return the measure of a selected class, or the average over several classes.
 
     Parameters
     ----------
     measure : Measure
-        Of one class; of the whole matrix, which is then that of the class and the rest; or an
-        average.
+        Measure of one class, an average, or a measure of the whole matrix, which is then applied to
+        the class against the rest.
     class_selection : sequence of str
-        The labels, as texts; `bound` finds them among those of the evidence.
+        Labels as text. `bound` looks them up among the labels of the evidence.
     """
     if len(class_selection) > 1 and not _is_average(measure):
         mean = f", or average: {measure.__name__}_macro[{','.join(class_selection)}]"
@@ -731,7 +736,7 @@ def of_classes(measure: Measure, class_selection: Sequence[str]) -> Measure:
 
 
 def _is_average(measure):
-    """Say whether a formula of one class is averaged; balanced accuracy has one of all cells."""
+    """Check whether a formula of one class is averaged, unlike that of balanced accuracy."""
     return isinstance(measure.compute, partial) and measure.compute.func is over_all
 
 
@@ -740,7 +745,7 @@ def _not_bound(cells):
 
 
 def bound(measure: Measure, labels: Iterable) -> Measure:
-    """Return the measure of the classes that it names, by the labels of the cells."""
+    """Return the measure of the classes it names, given the labels of the cells."""
     is_bound = measure.included is not None
     if not measure.class_selection or measure.collapse is None or is_bound:
         return measure
@@ -760,7 +765,7 @@ def bound(measure: Measure, labels: Iterable) -> Measure:
 
 
 def _table(cells, size):
-    """Return the cells of the classes, without the row and column of an abstention."""
+    """Return the cells of the classes, without the row and column of abstentions."""
     return cells[..., :size, :size]
 
 
@@ -769,14 +774,14 @@ def _one_table(cells, index, size):
     return one_vs_rest(_table(cells, size))[..., index, :, :]
 
 
-# Abstentions: by default measures are of the answered examples, whose cells are those without the
-# last row and column. All that is done to the cells is to leave out or to add up, so that the
-# distribution of the measure of a Dirichlet distribution is one of a Dirichlet distribution again.
+# Abstentions. By default, measures are computed from the answered examples, whose cells exclude the
+# last row and column. Cells are only selected or added up, so that a Dirichlet distribution of the
+# cells remains a Dirichlet distribution.
 
 
 def with_abstentions(measure: Measure) -> Measure:
     """
-    Return the measure of cells whose last row and column are an abstention.
+    Return the measure of cells whose last row and column contain abstentions.
 
     Examples
     --------
@@ -787,7 +792,7 @@ def with_abstentions(measure: Measure) -> Measure:
     [0.833, 0.625]
     """
     if measure.collapse is not None:
-        return measure  # it knows
+        return measure  # already handles abstentions
     if measure.abstentions == "left out":
         return _of(measure, _answered, measure)
     if measure.abstentions == "all":
@@ -804,7 +809,7 @@ def _answered(cells):
 
 
 def _whether_answered(cells):
-    """Return [[answered, not], [0, 0]]."""
+    """Return [[answered, not answered], [0, 0]]."""
     answered = np.einsum("...ij->...", cells[..., :-1])
     without = np.einsum("...i->...", cells[..., -1])
     none = np.zeros_like(answered)
@@ -812,12 +817,12 @@ def _whether_answered(cells):
 
 
 def _first_cell(cells):
-    """Return the share of the answered."""
+    """Return the share of answered examples."""
     return cells[..., 0, 0] / total(cells)
 
 
 def _each_class(cells):
-    """Return the table of each class against the rest; of two the positive one's."""
+    """Return the table of each class against the rest; with two classes, of the positive one."""
     tables = one_vs_rest(cells)[..., :-1, :, :]
     return tables[..., 1, :, :] if tables.shape[-3] == 2 else tables
 

@@ -1,4 +1,4 @@
-"""The next test set: its confusion matrix for every draw of the cell probabilities."""
+"""Confusion matrices of the next test set, for every draw of the cell probabilities."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +13,13 @@ from bayescm.validate import fail
 def next_counts(theta: np.ndarray, n: Any, rng: np.random.Generator) -> np.ndarray:
     """Draw the confusion matrix of a test set of n examples for every theta (..., C, C)."""
     flat = theta.reshape(*theta.shape[:-2], -1)
-    # Rounding may leave a sum just above 1, which the generator refuses.
+    # Rounding errors may give a sum slightly above 1, which the generator rejects.
     counts = rng.multinomial(np.broadcast_to(n, flat.shape[:-1]), flat / flat.sum(-1)[..., None])
     return counts.reshape(theta.shape)
 
 
 def one_of(cells: np.ndarray, axes: Sequence[int], rng: np.random.Generator) -> np.ndarray:
-    """Take one member of the further axes for each draw: the next test set is of one classifier."""
+    """Select one member of the further axes per draw, as the next test set has one classifier."""
     for _ in axes:
         axis = axes[0]
         members = rng.integers(cells.shape[axis], size=cells.shape[:axis])
@@ -30,15 +30,15 @@ def one_of(cells: np.ndarray, axes: Sequence[int], rng: np.random.Generator) -> 
 
 def of_the_same_size(cells: xr.DataArray, observed: xr.DataArray, over: Sequence) -> xr.DataArray:
     """
-    Draw a test set as large as the evidence for every draw of cell probabilities.
+    Draw a test set of the size of the evidence for every draw of cell probabilities.
 
     Parameters
     ----------
     cells : DataArray, dims (chain, draw, ..., actual, predicted)
     observed : DataArray
-        The evidence: all counts that are not of a dim of `cells` are summed.
+        The evidence. Counts are summed over all dimensions that `cells` does not have.
     over : sequence of str
-        The dims of `cells` of which the test set is one member's.
+        Dimensions of `cells` from which one member is selected for the test set.
     """
     batch_dims = [dim for dim in cells.dims if dim not in ("chain", "draw", *over, *CELLS)]
     total = observed.sum([dim for dim in observed.dims if dim not in batch_dims])
@@ -59,20 +59,20 @@ def of_joint_cells(
     counts: xr.DataArray, labels: Sequence, members: xr.DataArray | None = None
 ) -> xr.DataArray:
     """
-    Return predicted counts as confusion matrices.
+    Convert predicted counts to confusion matrices.
 
     Parameters
     ----------
     counts : DataArray, dims (..., cell)
-        One number for every truth and answer, or for every truth and all the answers of several
-        classifiers, the truth first.
+        Counts of all combinations of true class and prediction. With several classifiers, of all
+        combinations of true class and their predictions, with the true class first.
     labels : sequence of C labels
     members : DataArray, optional
-        The names of several classifiers, along their dim.
+        Names of several classifiers, along their dimension.
     """
     counts = counts.transpose(..., "cell")
     number, classes, lead = 1 if members is None else members.size, len(labels), counts.shape[:-1]
-    # The rows of an abstention, the last truth, which nothing is, are not in the model.
+    # The model does not contain rows in which the true class is the abstention label.
     padded = np.zeros((*lead, classes ** (1 + number)))
     padded[..., : counts.shape[-1]] = counts.values
     joint = padded.reshape(*lead, *[classes] * (1 + number))

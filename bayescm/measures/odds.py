@@ -1,13 +1,13 @@
 """
-Measures of two classes as odds: of what speaks for them against what speaks against them.
+Measures of two classes, expressed as odds.
 
-A measure x in (low, high) is ``low + (high - low) * above / (above + below)``; one in (0, inf) is
-``above / below``. Each function here gives ``above`` and ``below`` in the cells of a table, of
-which nothing but sums and products of positive numbers is made: so the log odds keep their digits
-next to both ends of the range, also where a cell is next to nothing. It is the one statement of a
-measure from which its distribution is found (`bayescm.distributions.quadrature`).
+A measure x in (low, high) equals ``low + (high - low) * above / (above + below)``, and a measure in
+(0, inf) equals ``above / below``. Each function returns ``above`` and ``below`` as functions of the
+cells, using only sums and products of positive numbers. The log odds are therefore accurate near
+both ends of the range, even if a cell is almost 0. `bayescm.distributions.quadrature` derives the
+distribution of a measure from these definitions.
 
-The cells may be arrays, or any numbers that can be added, multiplied and divided, such as
+The cells may be arrays or any numbers that support addition, multiplication and division, such as
 `bayescm.distributions.quadrature.LogNumber`.
 
 Examples
@@ -26,7 +26,7 @@ Pair = tuple[Any, Any]
 
 
 def informedness(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
-    """Recall + specificity - 1; as a number in (0, 1), the mean of recall and specificity."""
+    """Recall + specificity - 1; rescaled to (0, 1), it is the mean of recall and specificity."""
     positive, negative = tp + fn, fp + tn
     return tp * negative + tn * positive, fn * negative + fp * positive
 
@@ -37,22 +37,22 @@ def markedness(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
 
 
 def positive_likelihood_ratio(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
-    """Recall over the false positive rate."""
+    """Recall divided by the false positive rate."""
     return tp * (fp + tn), fp * (tp + fn)
 
 
 def negative_likelihood_ratio(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
-    """Rate of false negatives over specificity."""
+    """Ratio of the false negative rate to specificity."""
     return fn * (fp + tn), tn * (tp + fn)
 
 
 def diagnostic_odds_ratio(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
-    """Odds of a positive to be found over those of a negative to be taken for one."""
+    """Odds of a positive prediction for positives, divided by the odds for negatives."""
     return tp * tn, fn * fp
 
 
 def lift(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
-    """Precision over prevalence."""
+    """Precision divided by prevalence."""
     return tp * (tp + fn + fp + tn), (tp + fn) * (tp + fp)
 
 
@@ -67,7 +67,7 @@ def fowlkes_mallows(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
 
 
 def overlap(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
-    """Larger one of precision and recall."""
+    """Larger of precision and recall."""
     return tp, np.minimum(fn, fp)
 
 
@@ -77,8 +77,8 @@ def mcc(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
 
     It is x = (A - B) / r for A = tp tn and B = fn fp, where r**2 is the product of the margins and
     r**2 - (A - B)**2 = D = n (A (fn + fp) + B (tp + tn)). The odds are (r + A - B) / (r - A + B) =
-    (r + A - B)**2 / D. In r - B nothing cancels once it is (r**2 - B**2) / (r + B), with r**2 =
-    (tp (tp + e) + B) (tn (tn + e) + B) for e = fn + fp.
+    (r + A - B)**2 / D. To avoid cancellation, r - B is computed as (r**2 - B**2) / (r + B), with
+    r**2 = (tp (tp + e) + B) (tn (tn + e) + B) for e = fn + fp.
     """
     errors, right, wrong = fn + fp, tp * tn, fn * fp
     first, second = tp * (tp + errors), tn * (tn + errors)
@@ -88,7 +88,7 @@ def mcc(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
 
 
 def cohen_kappa(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
-    """Cohen's kappa, (o - e) / (1 - e) for the agreements o, observed, and e, by chance."""
+    """Cohen's kappa (o - e) / (1 - e), for observed agreement o and chance agreement e."""
     errors, right = fn + fp, tp + tn
     above = np.square(fn - fp) + right * errors + 4 * (tp * tn)
     return above, errors * (errors + right)
@@ -119,7 +119,7 @@ def tversky(fn_weight: float, fp_weight: float) -> Callable:
 
 
 def cost(matrix: tuple[tuple[float, ...], ...]) -> Callable:
-    """Return the odds of the mean cost of an example between the least and the greatest cost."""
+    """Return the odds of the mean cost per example between its minimum and maximum."""
     costs = dict(zip(("tn", "fp", "fn", "tp"), np.ravel(matrix).tolist(), strict=True))
     least, most = min(costs.values()), max(costs.values())
 

@@ -1,4 +1,4 @@
-"""Measures of the folds of a cross-validation, and their averages over the folds."""
+"""Measures of cross-validation folds, and their averages over folds."""
 
 from collections.abc import Callable
 
@@ -14,18 +14,18 @@ UNDEFINED = ("drop", "zero", "nan")
 
 def fold_micro(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
     """
-    Return the measure of the folds' summed confusion matrix.
+    Return the measure of the confusion matrix summed over folds.
 
     Parameters
     ----------
     counts : DataArray
-        With a dim fold, and perhaps repeat.
+        Counts with a dimension ``fold``, and optionally ``repeat``.
     measure : str or callable
 
     Returns
     -------
     DataArray
-        Without the dims repeat and fold; NaN where the measure is undefined.
+        Measure without the dimensions ``repeat`` and ``fold``; NaN if it is undefined.
 
     References
     ----------
@@ -49,21 +49,22 @@ def fold_macro(
     counts: xr.DataArray, measure: str | Callable, *, undefined: str = "drop"
 ) -> xr.DataArray:
     """
-    Return the mean over the folds of each fold's measure.
+    Return the mean over folds of a measure.
 
     Parameters
     ----------
     counts : DataArray
-        With a dim fold, and perhaps repeat.
+        Counts with a dimension ``fold``, and optionally ``repeat``.
     measure : str or callable
     undefined : {"drop", "zero", "nan"}
-        How to treat a fold in which the measure is 0/0: leave it out, count it as 0, or return NaN.
+        How to treat folds in which the measure is 0/0: exclude them, count them as 0, or return
+        NaN.
 
     Returns
     -------
     DataArray
-        Without the dims repeat and fold; the coord ``undefined_folds`` says in how many folds the
-        measure is undefined.
+        Mean without the dimensions ``repeat`` and ``fold``. The coordinate ``undefined_folds`` is
+        the number of folds in which the measure is undefined.
 
     Examples
     --------
@@ -80,13 +81,13 @@ def fold_macro(
 
 
 def fold_values(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
-    """Return the measure of every fold, repeats in one row, dims (..., fold, [class])."""
+    """Return the measure of every fold, with repeats stacked, dims (..., fold, [class])."""
     counts = stack(as_counts(counts))
     resolved = one_measure(measure, counts)
     return apply(resolved, counts)
 
 
 def fill_undefined(values: xr.DataArray, undefined: str) -> xr.DataArray:
-    """Return the values of the folds with 0/0 made 0 where this is the convention."""
+    """Return the values of the folds, with undefined ones replaced by 0 if requested."""
     check_choice("undefined", undefined, list(UNDEFINED))
     return values.fillna(0.0) if undefined == "zero" else values

@@ -1,18 +1,18 @@
 r"""
-Measures of pairwise preferences: win rates, tie rates, ratings and the advantage of being first.
+Measures of pairwise preferences: win rates, tie rates, ratings and position advantage.
 
-They are functions of draws of the strengths s of the systems (`Strengths`). With the advantage d of
-the system shown first and the tie parameter nu, a vote on i (first) and j is a win of i, a win of
-j or a tie with probabilities proportional to
+They are functions of draws of the strengths s of the systems (`Strengths`). Let d be the advantage
+of the system shown first and nu the tie parameter. A vote on i (first) and j is a win of i, a win
+of j or a tie with probabilities proportional to
 
 .. math:: e^{\eta / 2}, \; e^{-\eta / 2}, \; \nu, \qquad \eta = s_i - s_j + d,
 
-so that the share of wins of i, a tie counting half, is
+The expected share of wins of i, with ties counting half, is
 
 .. math:: w(\eta) = \frac{e^{\eta / 2} + \nu / 2}{e^{\eta / 2} + e^{-\eta / 2} + \nu}.
 
-Every measure of a pair is the mean over both orders. A system against itself is a contest of equal
-systems: its win rate is 0.5.
+Measures of a pair are averaged over both orders. A system against itself is a contest of equal
+systems, with win rate 0.5.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,25 +25,25 @@ import numpy as np
 from bayescm.measures.measure import Measure
 from bayescm.validate import fail, suggest
 
-# Points of a rating for one unit of log odds: 400 points are odds of 10 to 1 (Elo).
+# Rating points per unit of log odds: 400 points correspond to odds of 10 to 1 (Elo).
 POINTS = 400 / np.log(10)
-# The rating of a system of mean strength.
+# Rating of a system with mean strength.
 MEAN_RATING = 1000.0
 
 
 @dataclass(frozen=True, eq=False)
 class Strengths:
     """
-    Draws of the parameters of pairwise preferences of K systems.
+    Draws of the parameters of pairwise preferences between K systems.
 
     Attributes
     ----------
     strength : ndarray, shape (S, K)
         Log odds relative to the mean of all systems.
     first : ndarray, shape (S,)
-        Advantage of the system shown first, in log odds; 0 if the order is not known.
+        Advantage of the system shown first, in log odds; 0 if the order is unknown.
     tie : ndarray, shape (S,)
-        The tie parameter nu >= 0; 0 if no vote is a tie.
+        Tie parameter nu >= 0; 0 if there are no ties.
 
     Examples
     --------
@@ -57,11 +57,11 @@ class Strengths:
     tie: np.ndarray
 
     def win_rate(self, opponent: int, systems: slice = slice(None)) -> np.ndarray:
-        """Return the win rates (S, K) of systems against one of them, ties counting half."""
+        """Return the win rates (S, K) of systems against one opponent, with ties counting half."""
         return 0.5 + self._mean_over_orders(_half_of_wins_over_losses, opponent, systems)
 
     def tie_rate(self, opponent: int, systems: slice = slice(None)) -> np.ndarray:
-        """Return the shares of ties (S, K) of systems against one of them."""
+        """Return the tie rates (S, K) of systems against one opponent."""
         return self._mean_over_orders(_share_of_ties, opponent, systems)
 
     def _mean_over_orders(self, function, opponent, systems):
@@ -78,9 +78,10 @@ class Strengths:
         Parameters
         ----------
         rate : callable
-            `win_rate` or `tie_rate`.
+            Method `win_rate` or `tie_rate`.
         swapped : {-1, 1}
-            1 if the rate of j against i equals the rate of i against j, -1 if it is one minus it.
+            1 if the rate of j against i equals the rate of i against j, and -1 if it is its
+            complement.
         """
         number = self.strength.shape[1]
         total = np.zeros_like(self.strength)
@@ -95,15 +96,15 @@ class Strengths:
 @dataclass(frozen=True, eq=False)
 class NextVotes(Strengths):
     """
-    The same for the next arena, with votes on every pair.
+    Rates in the next sample of votes, with votes on every pair.
 
-    Each vote shows one of both systems first, with equal chances. A system against itself has no
-    votes: it keeps its expected rates.
+    In each vote, either system is shown first with equal probability. A system has no votes against
+    itself and keeps its expected rates.
 
     Attributes
     ----------
     number : int
-        Votes on each pair.
+        Number of votes on each pair.
     rng : numpy.random.Generator
     """
 
@@ -111,20 +112,20 @@ class NextVotes(Strengths):
     rng: np.random.Generator
 
     def win_rate(self, opponent: int, systems: slice = slice(None)) -> np.ndarray:
-        """Return the shares of the next votes (S, K) that systems win, ties counting half."""
+        """Return the shares (S, K) of the next votes that systems win, with ties counting half."""
         wins, ties = self._votes(opponent, systems)
         return self._but_itself((wins + ties / 2) / self.number, 0.5, opponent, systems)
 
     def tie_rate(self, opponent: int, systems: slice = slice(None)) -> np.ndarray:
-        """Return the shares of the next votes (S, K) that are ties."""
+        """Return the shares (S, K) of ties in the next votes."""
         _, ties = self._votes(opponent, systems)
         expected = super().tie_rate(opponent, slice(opponent, opponent + 1))[:, 0]
         return self._but_itself(ties / self.number, expected, opponent, systems)
 
     def _votes(self, opponent, systems):
-        """Return the numbers of wins and of ties, (S, K)."""
+        """Return the numbers of wins and ties, (S, K)."""
         won = super().win_rate(opponent, systems)
-        tied = np.nan_to_num(super().tie_rate(opponent, systems))  # without ties NaN
+        tied = np.nan_to_num(super().tie_rate(opponent, systems))  # NaN if there are no ties
         ties = self.rng.binomial(self.number, tied)
         share = np.clip((won - tied / 2) / (1 - tied), 0, 1)
         return self.rng.binomial(self.number - ties, share), ties
@@ -136,8 +137,8 @@ class NextVotes(Strengths):
 
 
 def _half_of_wins_over_losses(eta, tie):
-    """Return half of the wins minus the losses: w(eta) - 1/2."""
-    small = np.exp(-np.abs(eta) / 2)  # at most 1, so that nothing overflows
+    """Return half the wins minus losses: w(eta) - 1/2."""
+    small = np.exp(-np.abs(eta) / 2)  # at most 1, which avoids overflow
     return np.sign(eta) * (1 - small**2) / (1 + small**2 + tie * small) / 2
 
 
@@ -151,19 +152,19 @@ def _share_of_ties(eta, tie):
 @dataclass(frozen=True, eq=False, repr=False)
 class PreferenceMeasure(Measure):
     """
-    A measure of pairwise preferences.
+    Measure of pairwise preferences.
 
     Attributes
     ----------
     of_each_system : bool
-        Whether it has a value for each system, and not one for all votes.
+        Whether it has a value for each system, rather than one for all votes.
     of_pair : callable, optional
-        From `Strengths` and the place of the opponent to values (S, K), for measures that may name
-        an opponent, such as ``win_rate[b]``.
+        Function of `Strengths` and the index of the opponent that returns values (S, K), for
+        measures that may name an opponent, such as ``win_rate[b]``.
     opponent : str
-        The name of the opponent, if there is one.
+        Name of the opponent, if any.
     of_votes : bool
-        Whether it is a share of votes, so that the next votes have it too.
+        Whether it is a share of votes, and therefore also defined for the next votes.
     """
 
     of_each_system: bool = True
@@ -172,7 +173,7 @@ class PreferenceMeasure(Measure):
     opponent: str = ""
 
     def of_labels(self, labels: Sequence[str]) -> "PreferenceMeasure":
-        """Return the measure against one system, which `bound` finds by its name."""
+        """Return the measure against one system, which `bound` looks up by name."""
         text = ",".join(labels)
         if self.of_pair is None:
             todo = "leave the brackets out; win_rate[b] and tie_rate[b] name an opponent"
@@ -182,7 +183,7 @@ class PreferenceMeasure(Measure):
         return replace(self, canonical=f"{self.canonical}[{text}]", **facts)
 
     def bound(self, names: Sequence[Any]) -> "PreferenceMeasure":
-        """Return the measure with the place of its opponent among the systems."""
+        """Return the measure with the index of its opponent among the systems."""
         if not self.opponent or self.of_pair is None:
             return self
         texts = [str(name) for name in names]
@@ -203,29 +204,29 @@ def _not_bound(strengths):
 
 
 def _measure(formula, **facts):
-    """Make a measure of a function of `Strengths`."""
+    """Convert a function of `Strengths` to a measure."""
     name = formula.__name__.lstrip("_")
     common: dict[str, Any] = {"unit": "votes", "takes": "preferences", "needs_positive": False}
     return PreferenceMeasure(formula, formula, name, canonical=name, **common, **facts)
 
 
 def _win_rate(strengths):
-    """Share of votes won against a system chosen at random, ties counting half."""
+    """Share of votes won against a random opponent, with ties counting half."""
     return strengths.against_all(strengths.win_rate, swapped=-1)
 
 
 def _win_rate_of_pair(strengths, opponent):
-    """Share of votes won against one system, ties counting half."""
+    """Share of votes won against one opponent, with ties counting half."""
     return strengths.win_rate(opponent)
 
 
 def _tie_rate(strengths):
-    """Share of votes that are ties, against a system chosen at random."""
+    """Share of ties in votes against a random opponent."""
     return strengths.against_all(strengths.tie_rate, swapped=1)
 
 
 def _tie_rate_of_pair(strengths, opponent):
-    """Share of votes that are ties, against one system."""
+    """Share of ties in votes against one opponent."""
     return strengths.tie_rate(opponent)
 
 
@@ -240,7 +241,7 @@ def _rating(strengths):
 
 
 def _position_advantage(strengths):
-    """Share of decided votes between equal systems that the system shown first wins."""
+    """Share of decided votes between equal systems won by the system shown first."""
     return 1 / (1 + np.exp(-strengths.first))
 
 
@@ -249,5 +250,5 @@ tie_rate = _measure(_tie_rate, of_pair=_tie_rate_of_pair, of_votes=True)
 strength = _measure(_strength, range=(-np.inf, np.inf))
 rating = _measure(_rating, range=(-np.inf, np.inf), aliases=("elo",), display_names={"elo": "Elo"})
 position_advantage = _measure(_position_advantage, of_each_system=False)
-# Measures whose label in brackets is an opponent, and not a class.
+# Measures whose label in brackets is an opponent instead of a class.
 WITH_OPPONENT = (win_rate.__name__, tie_rate.__name__)

@@ -1,14 +1,14 @@
 """
-Measures of probabilities: proper scores, calibration, and what Brier's score is made of.
+Measures of probability forecasts: proper scores, calibration, and the Brier decomposition.
 
-They are functions of draws of the population of forecasts and outcomes (`Forecasts`), (S, K): a
-value for every draw and classifier. Of more than two classes (`ClassForecasts`) most are of each
-class against the rest, (S, K, C); proper scores are of all classes, and ``_full`` measures of the
-whole forecast. ``_macro`` is the mean over the classes, ``_top_label`` that of the highest
-probability.
+They are functions of draws of the population of forecasts and outcomes (`Forecasts`) and return a
+value per draw and classifier, (S, K). With more than two classes (`ClassForecasts`), most are
+computed for each class against the rest, (S, K, C). Proper scores refer to all classes, and
+``_full`` measures to the whole forecast. The suffix ``_macro`` denotes the mean over classes, and
+``_top_label`` the measure of the highest probability.
 
-With p the forecast, y the outcome, c(p) the share that comes true where p is forecast, and q the
-share of the positive class, Brier's score falls into three parts::
+With forecast p, outcome y, observed frequency c(p) of the positive class for this forecast, and
+prevalence q, the Brier score has three components::
 
     E(p - y)^2  =  q (1 - q)  -  E(c(p) - q)^2  +  E(p - c(p))^2
     brier       =  uncertainty - discrimination + miscalibration
@@ -26,7 +26,7 @@ from bayescm.measures.curves import Curve
 from bayescm.measures.measure import CalibrationForm, Measure
 from bayescm.validate import fail
 
-# Populations of forecasts and outcomes, of two classes and of more
+# Populations of forecasts and outcomes, for two classes and for more
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +37,15 @@ class Forecasts:
     Attributes
     ----------
     probability : ndarray, shape (K, u)
-        The forecasts of each classifier.
+        Forecasts of each classifier.
     outcome : ndarray of float, shape (u,)
-        1 for the positive class.
+        Outcomes, 1 for the positive class.
     weight : ndarray, shape (S, u)
-        The share of each forecast and outcome in the population; each row sums to 1.
+        Share of each forecast and outcome in the population. Each row sums to 1.
     curve : callable
-        Draws (S, K, u) of the probability of the positive class given each forecast.
+        Function that draws the probability of the positive class given each forecast, (S, K, u).
     pseudo : int, default 0
-        How many of the u are pseudo-examples of the prior, the last ones.
+        Number of pseudo-examples of the prior. They are the last of the u examples.
     """
 
     probability: np.ndarray
@@ -56,22 +56,22 @@ class Forecasts:
 
     @cached_property
     def truth(self) -> np.ndarray:
-        """The probability of the positive class given each forecast, (S, K, u)."""
+        """Probability of the positive class given each forecast, (S, K, u)."""
         return self.curve()
 
     @cached_property
     def prevalence(self) -> np.ndarray:
-        """The share of the positive class, (S, 1)."""
+        """Share of the positive class, (S, 1)."""
         return (self.weight @ self.outcome)[:, None]
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean over the population of values (K, u), or (S, K, u)."""
+        """Return the population mean of values (K, u) or (S, K, u)."""
         if values.ndim == 2:
             return self.weight @ values.T
         return np.einsum("su,sku->sk", self.weight, values)
 
     def roc_curves(self) -> list[Curve]:
-        """Return the ROC curves of the population, one for each classifier."""
+        """Return the ROC curve of each classifier in the population."""
         return [self._roc_curve(row) for row in self.probability]
 
     def _roc_curve(self, row):
@@ -95,25 +95,26 @@ class Forecasts:
 @dataclass(frozen=True, eq=False)
 class ClassForecasts:
     """
-    Draws of a population of forecasts and outcomes of more than two classes.
+    Draws of a population of forecasts and outcomes with more than two classes.
 
     Attributes
     ----------
     probability : ndarray, shape (K, u, C)
-        The forecasts of each classifier.
+        Forecasts of each classifier.
     code : ndarray of int, shape (u,)
-        The place of the class that came true.
+        Index of the true class.
     weight : ndarray, shape (S, u)
-        As of `Forecasts`.
+        Weights, as for `Forecasts`.
     one_vs_rest : callable
-        Gives the `Forecasts` of a class, by its place, against the rest; with ``averaged=True``
-        those that a mean over the classes is taken of, whose prior is that of all classes together.
+        Function from the index of a class to the `Forecasts` of this class against the rest. With
+        ``averaged=True``, it returns the forecasts for means over classes, with a prior for all
+        classes jointly.
     top : tuple of Forecasts
-        For each classifier its highest probability, and whether that class came true.
+        For each classifier, its highest probability, and whether the corresponding class is true.
     recalibrated : callable
-        Draws (S, K, u, C) of the probability of every class given the whole forecast.
+        Function that draws the probability of every class given the whole forecast, (S, K, u, C).
     pseudo : int, default 0
-        As of `Forecasts`.
+        Number of pseudo-examples, as for `Forecasts`.
     """
 
     probability: np.ndarray
@@ -126,12 +127,12 @@ class ClassForecasts:
 
     @cached_property
     def each(self) -> tuple[Forecasts, ...]:
-        """Every class against the rest."""
+        """Forecasts of each class against the rest."""
         return tuple(map(self.one_vs_rest, range(self.probability.shape[-1])))
 
     @cached_property
     def averaged(self) -> tuple[Forecasts, ...]:
-        """Every class against the rest, to be averaged over the classes; the same curves."""
+        """Forecasts of each class against the rest, for class means, with the same curves."""
 
         def to_average(index):
             return replace(
@@ -141,7 +142,7 @@ class ClassForecasts:
         return tuple(map(to_average, range(self.probability.shape[-1])))
 
     def average_of_curves(self, formula: Callable, how: str) -> np.ndarray:
-        """Return a formula of the ROC curves averaged over the classes, (S, K)."""
+        """Return a formula of ROC curves averaged over the classes, (S, K)."""
         curves = [one.roc_curves() for one in self.averaged]
         values = np.stack(
             [np.stack(list(map(formula, of_classes)), axis=-1) for of_classes in curves], -1
@@ -152,16 +153,16 @@ class ClassForecasts:
 
     @cached_property
     def truth(self) -> np.ndarray:
-        """The probability of every class given the whole forecast, (S, K, u, C)."""
+        """Probability of every class given the whole forecast, (S, K, u, C)."""
         return self.recalibrated()
 
     @cached_property
     def prevalence(self) -> np.ndarray:
-        """The share of each class, (S, C)."""
+        """Share of each class, (S, C)."""
         return self.weight @ np.eye(self.probability.shape[-1])[self.code]
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean over the population of values (S, K, u)."""
+        """Return the population mean of values (S, K, u)."""
         return np.einsum("su,sku->sk", self.weight, values)
 
     def mean_score(self, score: np.ndarray) -> np.ndarray:
@@ -172,13 +173,14 @@ class ClassForecasts:
 
 def _mean_score(weight, score, wrong, pseudo):
     """
-    Return means (S, K) of scores (K, u), those of pseudo-examples held within the examples'.
+    Return means (S, K) of scores (K, u), limiting pseudo-examples to the range of the examples.
 
-    Pseudo-examples stand at the lowest and the highest forecast, where a loss without a bound would
-    outweigh the sample: they count as the worst and the best score that an example has. Where no
-    example is ``wrong`` (K, u), by the most probable class, nothing shows what a mistake costs, and
-    they keep their own score. The mean is infinite if the score of an example is, or if one that a
-    pseudo-example keeps is: of forecasts that are all right, and some of them exactly 0 or 1.
+    Pseudo-examples have the lowest and highest forecasts, for which an unbounded loss would
+    outweigh the sample. They therefore count as the worst and best observed scores. If no example
+    is ``wrong`` (K, u) in its most probable class, the data do not show the cost of an error, and
+    pseudo-examples keep their own scores. The mean is infinite if the score of an example is
+    infinite, or if a pseudo-example keeps an infinite score. The latter happens if all forecasts
+    are right and some are exactly 0 or 1.
     """
     if not pseudo:
         return weight @ score.T
@@ -191,14 +193,14 @@ def _mean_score(weight, score, wrong, pseudo):
     return np.where(infinite, np.inf, weight @ finite.T)
 
 
-# The measures, each a formula of a population
+# Measures, defined as formulas of a population
 
-_BINS = 15  # of the expected calibration error as the literature prints it
-_MOST_BINS = 1000  # that may be requested
+_BINS = 15  # number of bins of the expected calibration error in the literature
+_MOST_BINS = 1000  # largest number of bins that may be requested
 
 
 def _measure(**facts):
-    """Make a measure of a formula; without ``compute`` it is of each class against the rest."""
+    """Return a decorator for formulas; without ``compute``, of each class against the rest."""
 
     def make(formula):
         name = formula.__name__
@@ -213,38 +215,38 @@ def _measure(**facts):
 
 
 def _each(forecasts, formula):
-    """Return a formula of two classes for every class against the rest, (S, K, C)."""
+    """Return a formula of two classes for each class against the rest, (S, K, C)."""
     if isinstance(forecasts, Forecasts):
         return formula(forecasts)
     return np.stack(np.broadcast_arrays(*map(formula, forecasts.each)), axis=-1)
 
 
 def _sum(forecasts, formula):
-    """Return the sum over the classes of a formula of two, which counts both classes once."""
+    """Return the sum over classes of a formula, which for two classes counts both once."""
     if isinstance(forecasts, Forecasts):
         return formula(forecasts)
     return sum(map(formula, forecasts.each))
 
 
 def _whole(forecasts, formula):
-    """Return a formula of all the classes at once."""
+    """Return a formula of all classes jointly."""
     return formula(forecasts)
 
 
 def _macro(forecasts, formula):
-    """Return the mean over the classes."""
+    """Return the mean over classes."""
     _check_classes(forecasts, "macro", formula)
     return _to_average(forecasts, formula).mean(axis=-1)
 
 
 def _weighted(forecasts, formula):
-    """Return the mean over the classes, weighted by their shares."""
+    """Return the mean over classes, weighted by class shares."""
     _check_classes(forecasts, "weighted", formula)
     return (_to_average(forecasts, formula) * forecasts.prevalence[:, None]).sum(axis=-1)
 
 
 def _to_average(forecasts, formula):
-    """Return a formula of two classes for every class against the rest, to be averaged."""
+    """Return a formula of two classes for each class against the rest, for averaging."""
     return np.stack(np.broadcast_arrays(*map(formula, forecasts.averaged)), axis=-1)
 
 
@@ -269,7 +271,7 @@ def _check_classes(forecasts, how, formula):
     range=(0.0, 2.0),
 )
 def brier(forecasts):
-    """Mean squared distance of the probability from the outcome; of classes their sum."""
+    """Mean squared difference between probability and outcome, summed over classes if several."""
     if isinstance(forecasts, ClassForecasts):
         outcome = np.eye(forecasts.probability.shape[-1])[forecasts.code]
         return forecasts.mean_score(((forecasts.probability - outcome) ** 2).sum(axis=-1))
@@ -278,7 +280,7 @@ def brier(forecasts):
 
 @_measure(lower_is_better=True, aliases=("cross_entropy",), compute=_whole, range=(0.0, np.inf))
 def log_loss(forecasts):
-    """Mean of minus the log of the probability given to what came true."""
+    """Mean negative log probability of the true class."""
     if isinstance(forecasts, ClassForecasts):
         probability = forecasts.probability[:, np.arange(len(forecasts.code)), forecasts.code]
     else:
@@ -295,37 +297,37 @@ def log_loss(forecasts):
     range=(-np.inf, 1.0),
 )
 def brier_skill(forecasts):
-    """Share of the Brier score of forecasting the prevalence that the forecasts do away with."""
+    """Relative improvement in the Brier score over forecasting the prevalence."""
     return 1 - brier(forecasts) / uncertainty(forecasts)
 
 
 @_measure(range=(-1.0, 1.0), ideal=0.0)
 def calibration_in_the_large(forecasts):
-    """Share of the positive class less the mean probability; 0 where they agree."""
+    """Share of the positive class minus the mean probability; 0 if they agree."""
     return forecasts.prevalence - forecasts.mean(forecasts.probability)
 
 
 @_measure(range=(-np.inf, np.inf), ideal=0.0)
 def calibration_intercept(forecasts):
-    """Log odds by which all the forecasts are too low on average; 0 where they are right."""
+    """Log odds by which forecasts are too low on average; 0 if they are calibrated."""
     return recalibration(forecasts, fixed=True)[0]
 
 
 @_measure(range=(-np.inf, np.inf), ideal=1.0)
 def calibration_slope(forecasts):
-    """Slope of the log odds of the outcome on those of the forecast; below 1 if too extreme."""
+    """Slope of the outcome's log odds on the forecast's log odds; below 1 if too extreme."""
     return recalibration(forecasts, fixed=False)[1]
 
 
 @_measure(compute=_sum)
 def uncertainty(forecasts):
-    """Brier score of forecasting the prevalence for everybody."""
+    """Brier score of always forecasting the prevalence."""
     return forecasts.prevalence * (1 - forecasts.prevalence)
 
 
 @_measure(lower_is_better=True, form=CalibrationForm(is_distance=True), aliases=("ici",))
 def ece(forecasts):
-    """Mean distance of the probability from the share that comes true where it is given."""
+    """Mean absolute difference between the probability and the observed frequency given it."""
     return forecasts.mean(np.abs(forecasts.truth - forecasts.probability))
 
 
@@ -335,19 +337,19 @@ def ece(forecasts):
     display_names={"ece_binned": "binned ECE"},
 )
 def ece_binned(forecasts):
-    """Mean distance of mean probability and share that comes true, over 15 bins of equal width."""
+    """Mean absolute difference of mean probability and observed frequency in 15 equal bins."""
     return _in_bins(forecasts, np.linspace(0, 1, _BINS + 1))
 
 
 def of_bins(bins: int = _BINS, edges: Sequence[float] | None = None) -> Measure:
     """
-    Return the calibration error over bins of equal width, or between given edges.
+    Return the binned calibration error, for bins of equal width or given edges.
 
     Parameters
     ----------
     bins : int, default 15
     edges : sequence of float, optional
-        From 0 to 1, rising; instead of ``bins``.
+        Increasing bin edges from 0 to 1, instead of ``bins``.
 
     Examples
     --------
@@ -377,7 +379,7 @@ def of_bins(bins: int = _BINS, edges: Sequence[float] | None = None) -> Measure:
 
 
 def _in_bins(forecasts, edges):
-    """Return the sum over bins of the distance of mean forecast and mean truth, times share."""
+    """Return the weighted sum over bins of |mean forecast - mean truth|."""
     gap = forecasts.weight[:, None] * (forecasts.truth - forecasts.probability)
     bin_of = np.clip(np.searchsorted(edges, forecasts.probability, "right") - 1, 0, len(edges) - 2)
     inside = bin_of[..., None] == np.arange(len(edges) - 1)
@@ -386,27 +388,27 @@ def _in_bins(forecasts, edges):
 
 @_measure(lower_is_better=True, form=CalibrationForm(is_distance=True), aliases=("reliability",))
 def miscalibration(forecasts):
-    """Part of the Brier score that recalibration would take away."""
+    """Part of the Brier score that recalibration would remove."""
     return forecasts.mean((forecasts.truth - forecasts.probability) ** 2)
 
 
 @_measure(lower_is_better=True, form=CalibrationForm(is_distance=True), range=(0.0, np.inf))
 def log_miscalibration(forecasts):
-    """Part of the log loss that recalibration would take away."""
+    """Part of the log loss that recalibration would remove."""
     truth, forecast = forecasts.truth, forecasts.probability
     return forecasts.mean(rel_entr(truth, forecast) + rel_entr(1 - truth, 1 - forecast))
 
 
 @_measure(form=CalibrationForm(is_distance=False), aliases=("resolution",))
 def discrimination(forecasts):
-    """Part of the uncertainty that the forecasts resolve: the variance of what comes true."""
+    """Part of the uncertainty that forecasts resolve: the variance of the observed frequency."""
     mean = forecasts.mean(forecasts.truth)
     return forecasts.mean((forecasts.truth - mean[..., None]) ** 2)
 
 
 @_measure(lower_is_better=True, form=CalibrationForm(is_distance=False))
 def refinement(forecasts):
-    """Brier score of the forecasts after recalibration: uncertainty less discrimination."""
+    """Brier score after recalibration: uncertainty minus discrimination."""
     return forecasts.mean(forecasts.truth * (1 - forecasts.truth))
 
 
@@ -414,7 +416,7 @@ def refinement(forecasts):
     lower_is_better=True, form=CalibrationForm(is_distance=True, all_classes=True), compute=_whole
 )
 def ece_full(forecasts):
-    """Mean distance of the whole forecast from the chances of all classes where it is given."""
+    """Mean distance between the whole forecast and the class frequencies given it."""
     if isinstance(forecasts, Forecasts):
         return ece(forecasts)
     return forecasts.mean(np.abs(forecasts.truth - forecasts.probability).sum(axis=-1) / 2)
@@ -427,7 +429,7 @@ def ece_full(forecasts):
     range=(0.0, 2.0),
 )
 def miscalibration_full(forecasts):
-    """Part of the Brier score that recalibrating the whole forecast would take away."""
+    """Part of the Brier score that recalibration of the whole forecast would remove."""
     if isinstance(forecasts, Forecasts):
         return miscalibration(forecasts)
     return forecasts.mean(((forecasts.truth - forecasts.probability) ** 2).sum(axis=-1))
@@ -440,7 +442,7 @@ def miscalibration_full(forecasts):
     range=(0.0, np.inf),
 )
 def log_miscalibration_full(forecasts):
-    """Part of the log loss that recalibrating the whole forecast would take away."""
+    """Part of the log loss that recalibration of the whole forecast would remove."""
     if isinstance(forecasts, Forecasts):
         return log_miscalibration(forecasts)
     return forecasts.mean(rel_entr(forecasts.truth, forecasts.probability).sum(axis=-1))
@@ -450,7 +452,7 @@ _AVERAGES = {"macro": _macro, "weighted": _weighted, "top_label": _top}
 
 
 def averaged(measure: Measure, how: str) -> Measure:
-    """Return the mean over the classes of a measure of one, or that of the highest probability."""
+    """Return the mean over classes of a measure of one class, or its top-label version."""
     name = f"{measure.canonical}_{how}"
     facts: Any = {"canonical": name, "average": how, "one_class": False, "aliases": ()}
     compute = partial(_AVERAGES[how], formula=measure.formula)
@@ -458,7 +460,7 @@ def averaged(measure: Measure, how: str) -> Measure:
 
 
 def _averages():
-    """Return the means over the classes, and the measures of the highest probability, by name."""
+    """Return the class means and top-label versions of all measures, by name."""
     of_one_class = [
         measure for measure in globals().values() if getattr(measure, "one_class", False)
     ]
@@ -472,15 +474,15 @@ def _averages():
 AVERAGED = _averages()
 FACTORIES = {"ece_binned": of_bins}
 
-# The logistic regression of outcomes on the forecasts' log odds
+# Logistic regression of outcomes on the log odds of forecasts
 
-_CACHED = 30_000  # numbers that a processor's cache holds several arrays of
-_STEPS = 12  # of a logistic regression before it is looked after
-_HALVINGS = 12  # of one of its steps at most
+_CACHED = 30_000  # numbers for which several arrays fit into a processor cache
+_STEPS = 12  # Newton steps before the damped algorithm is used
+_HALVINGS = 12  # largest number of halvings of a step
 
 
 def recalibration(forecasts: Forecasts, *, fixed: bool) -> np.ndarray:
-    """Return intercept and slope of the logistic regression on the forecasts' log odds, (S, K)."""
+    """Return intercept and slope of the logistic recalibration of log odds, (S, K)."""
     weight, outcome = forecasts.weight, forecasts.outcome
     mean, fits = weight.mean(axis=0, keepdims=True), []
     for odds in log_odds(forecasts.probability):
@@ -499,21 +501,21 @@ def recalibration(forecasts: Forecasts, *, fixed: bool) -> np.ndarray:
 
 
 def in_blocks(function: Callable, rows: np.ndarray, width: int) -> np.ndarray:
-    """Apply a function to so many rows (S, ...) at a time as a cache holds arrays (s, width) of."""
+    """Apply a function to blocks of rows (S, ...) whose arrays (s, width) fit into the cache."""
     step = max(1, _CACHED // width)
     parts = [function(rows[first : first + step]) for first in range(0, len(rows), step)]
     return np.concatenate(parts, axis=-1)
 
 
 def _logistic(weight, start, outcome, odds, fixed):
-    """Return level and slope, (2, S), of a weighted logistic regression, by Newton's steps."""
+    """Return intercept and slope, (2, S), of a weighted logistic regression by Newton steps."""
     estimate = start
     for _ in range(_STEPS):
         step = _step(weight, estimate, outcome, odds, fixed)
         estimate = estimate + step
-        if np.abs(step).max() < 1e-3:  # the next one would be its square
+        if np.abs(step).max() < 1e-3:  # the next step would be its square
             return estimate
-    # Of few examples a whole step may go too far, and the next too far back, for ever.
+    # With few examples, full steps may oscillate forever.
     not_converged = ~(np.abs(step).max(axis=0) < 1e-3)
     starts = np.broadcast_to(start, estimate.shape)[:, not_converged]
     estimate[:, not_converged] = _damped(weight[not_converged], starts, outcome, odds, fixed)
@@ -521,7 +523,7 @@ def _logistic(weight, start, outcome, odds, fixed):
 
 
 def _step(weight, coefficients, outcome, odds, fixed):
-    """Return Newton's step of level and slope (2, S)."""
+    """Return the Newton step of intercept and slope (2, S)."""
     truth = expit(coefficients[0][:, None] + coefficients[1][:, None] * odds)
     residual, variance = weight * (outcome - truth), weight * truth
     variance -= variance * truth
@@ -530,7 +532,7 @@ def _step(weight, coefficients, outcome, odds, fixed):
 
 
 def _damped(weight, coefficients, outcome, odds, fixed):
-    """Return level and slope (2, S) by steps that are halved until they make the fit better."""
+    """Return intercept and slope (2, S), halving steps until they improve the fit."""
 
     def fit(coefficients):
         linear = coefficients[0][:, None] + coefficients[1][:, None] * odds
@@ -555,10 +557,10 @@ def _damped(weight, coefficients, outcome, odds, fixed):
 
 def _logistic_by_series(weight, start, outcome, odds, fixed):
     """
-    Return level and slope (2, S) near those of a logistic regression, by a series at a start.
+    Return an approximate intercept and slope (2, S) from a series around a starting point.
 
-    The score is expanded to third order in the step, whose four moments of the weights are common
-    to all draws; the equation for the step is solved by four Newton steps.
+    The score is expanded to third order in the step. The four moments of the weights are common to
+    all draws, and four Newton steps solve the equation for the step.
     """
     truth = expit(start[0] + start[1] * odds)
     first = truth * (1 - truth)
@@ -574,12 +576,12 @@ def _logistic_by_series(weight, start, outcome, odds, fixed):
         second_order, third_order = contract(second), contract(contract(third))
         residual = score - contract(first) - contract(second_order) / 2 - contract(third_order) / 6
         step = step + _newton(residual, first + second_order + third_order / 2, fixed)
-    close = np.abs(step).max(axis=0) < 1  # else the series is not to be trusted, or none (NaN)
+    close = np.abs(step).max(axis=0) < 1  # otherwise the series is inaccurate or undefined (NaN)
     return start[:, None] + np.where(close, step, 0.0)
 
 
 def _newton(score, info, fixed):
-    """Return a step of level and slope (2, S), no longer than 2."""
+    """Return a step of intercept and slope (2, S), limited to length 2."""
     if fixed:
         step = np.clip(score[0] / info[0], -2, 2)
         return np.stack([step, np.zeros_like(step)])
@@ -591,9 +593,10 @@ def _newton(score, info, fixed):
 
 def log_odds(probability: np.ndarray) -> np.ndarray:
     """
-    Return the log odds of forecasts (K, u), finite.
+    Return the log odds of forecasts (K, u), limited to finite values.
 
-    An exact 0 or 1 lies one standard deviation of the others beyond the most extreme of them.
+    Forecasts of exactly 0 or 1 are placed one standard deviation of the others beyond the most
+    extreme of them.
     """
     with np.errstate(divide="ignore"):
         odds = np.log(probability) - np.log1p(-probability)
