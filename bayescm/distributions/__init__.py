@@ -1,1 +1,1 @@
-"""The distribution of one number, or of a batch of them."""
+"""Distributions of single numbers and of batches of numbers."""

@@ -1,4 +1,4 @@
-"""The contract of a distribution: of one number, or of a batch of them."""
+"""Base class for the distribution of a number or of a batch of numbers."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -11,50 +11,51 @@ from scipy import special
 from bayescm.distributions.hdi import Link, Members, highest, peak
 from bayescm.validate import fail
 
-# The trapezoidal rule in the normal scale: exponentially accurate for smooth quantile functions.
+# Trapezoidal rule on the normal scale, which converges exponentially for smooth quantile functions.
 _Z = np.arange(-7.5, 7.51, 0.0625)
 _NODES = special.ndtr(_Z)
 _WEIGHTS = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
 _DIFFERENCES = np.array([-3, -2, -1, 1, 2, 3])
 _SIXTH_ORDER = np.array([-1, 9, -45, 45, -9, 1]) / 60
-# Accuracies are in parts of the length of an interval.
-INTERVAL_ACCURACY = 1e-4  # four digits of an end; a table takes a third of the time of 1e-6
-# Probabilities are more accurate than ends: tails of 1e-8 are compared, and the largest of several.
+# Accuracies are relative to the length of an interval.
+INTERVAL_ACCURACY = 1e-4  # four digits of an end, at a third of the cost of 1e-6
+# Probabilities are more accurate than ends, because tails as small as 1e-8 are compared.
 PROBABILITY_ACCURACY = 1e-6
-# A batch of more than this number of distributions is computed to 1e-3 by default, which takes a
-# fifth of a millisecond for each, and mostly ends up in a plot.
+# Larger batches are computed to 1e-3 by default, since most of them are plotted. Each member then
+# takes 0.2 ms.
 MANY = 1_000
 ACCURACY_OF_MANY = 1e-3
 
 
 def default_accuracy(size: int) -> float:
-    """Return the default numerical error of an end of an interval, for a batch of this size."""
+    """Return the default error of an interval end, for a batch of this size."""
     return INTERVAL_ACCURACY if size <= MANY else ACCURACY_OF_MANY
 
 
 class Distribution:
     """
-    The distribution of a number, or of a batch of them.
+    Distribution of a number, or of a batch of numbers.
 
-    A subclass gives `cdf` and `support`, or `quantile`; everything else follows, and it overrides
-    what it can do faster or better. A number x or q is taken elementwise against the batch, and
-    may have further axes in front of those of the batch.
+    A subclass implements either `cdf` and `support`, or `quantile`. All other methods follow from
+    these, and a subclass overrides those that it can compute faster or more accurately. An argument
+    x or q is broadcast against the batch, and may have additional leading axes.
 
-    A batch of shape () is one number. Methods that a subclass overrides mean what they mean here.
+    A batch of shape () is a single number. Overridden methods have the same meaning as here.
 
     Attributes
     ----------
     shape : tuple of int
-        The shape of the batch.
+        Shape of the batch.
     support : pair of float or ndarray
-        Smallest and largest value. The mass between them is 1.
+        Smallest and largest value. All mass is between them.
     how : str
-        How the numbers are made: ``closed form``, ``quadrature``, ``moments``, ``enumeration``,
+        Method of computation: ``closed form``, ``quadrature``, ``moments``, ``enumeration`` or
         ``draws``.
     undefined : float or ndarray
-        The mass on which the measure is 0/0, which is left out.
+        Probability that the measure is 0/0. The distribution is conditional on a defined value.
     image : callable, optional
-        What makes it of a beta variable with parameters ``a`` and ``b``, `Share` by `Share`.
+        Function that maps a beta variable with parameters ``a`` and ``b``, given as a `Share`, to
+        this number.
 
     Examples
     --------
@@ -85,16 +86,16 @@ class Distribution:
 
     @classmethod
     def concatenate(cls, members: Sequence["Distribution"]) -> "Distribution | None":
-        """Return one batch of single numbers of this class, or None where it has none."""
+        """Return single numbers of this class as one batch, or None if that is not supported."""
         return None
 
     @classmethod
     def precompute(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
-        """Find what single numbers are asked for next, where that pays; they remember it."""
+        """Compute upcoming results of single numbers together if faster; they cache them."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the batch."""
+        """Shape of the batch."""
         if type(self).quantile is Distribution.quantile:
             return np.shape(self.cdf(0.0))
         return np.shape(self.quantile(0.5))
@@ -105,13 +106,13 @@ class Distribution:
         return self.quantile(0.0), self.quantile(1.0)
 
     def take(self, index: Any) -> "Distribution":
-        """Return the distributions of some members of the flat batch; an int takes one."""
+        """Return some members of the flat batch; an int selects a single one."""
         if self.shape == () and index == 0:
             return self
         raise NotImplementedError(f"{type(self).__name__} has no members to take")
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of at most x."""
+        """Return the probability of values up to x."""
         x = np.asarray(x, float) + np.zeros(self.shape)
         low, high = np.zeros(x.shape), np.ones(x.shape)
         for _ in range(60):
@@ -121,29 +122,29 @@ class Distribution:
         return (low + high) / 2
 
     def sf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of more than x."""
+        """Return the probability of values above x."""
         return 1 - self.cdf(x)
 
     def prob_above(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of more than x; the same as `sf`."""
+        """Return the probability of values above x; same as `sf`."""
         return self.sf(x)
 
     def probability_error(self, x: ArrayLike) -> np.ndarray:
-        """Return the standard error of the probabilities at x: 0 where nothing is drawn."""
+        """Return the standard error of the probabilities at x, which is 0 without draws."""
         return np.zeros(np.broadcast_shapes(np.shape(x), self.shape))
 
     def mass_at(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of x itself: 0 where the distribution is continuous."""
+        """Return the probability of exactly x, which is 0 for a continuous distribution."""
         return np.zeros(np.broadcast_shapes(np.shape(x), self.shape))
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        """Return the point below which lies the mass q."""
+        """Return the quantile of the probability q."""
         q = np.asarray(q, float) + np.zeros(self.shape)
         goal, (y, rate) = special.ndtri(q), self._start(q)
         low, high = np.full(q.shape, -600.0), np.full(q.shape, 600.0)
         last, last_z = np.full(q.shape, np.nan), np.full(q.shape, np.nan)
         for step in range(100):
-            # The secant in the normal scale where it stays in the bracket, else the middle.
+            # Secant step on the normal scale, or bisection if it leaves the bracket.
             below = self.cdf(self._link.to_x(y))
             z = special.ndtri(np.clip(below, 0, 1))
             low, high = np.where(below < q, y, low), np.where(below < q, high, y)
@@ -158,7 +159,7 @@ class Distribution:
         return np.select([q <= 0, q >= 1], self.support, self._link.to_x(y))[()]
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the density at x: by differences of the distribution function."""
+        """Return the density at x, by finite differences of the distribution function."""
         x = np.asarray(x, float) + np.zeros(self.shape)
         y = self._link.to_y(x)
         step = self._step.reshape(self.shape)
@@ -173,7 +174,7 @@ class Distribution:
         return np.tensordot(_WEIGHTS, self._values, 1)[()]
 
     def center(self) -> np.ndarray:
-        """Return the mean, or the median where the mean is infinite."""
+        """Return the mean, or the median if the mean is infinite."""
         mean = np.asarray(self.mean(), float)
         return np.where(np.isinf(mean), self.quantile(0.5), mean) if np.isinf(mean).any() else mean
 
@@ -196,7 +197,7 @@ class Distribution:
         return below * np.where(below > 0, -values, 0.0)
 
     def mode(self) -> np.ndarray:
-        """Return the mode, NaN where no single point is one."""
+        """Return the mode, or NaN if there is not exactly one."""
         return peak(Members(self), self.hdi_kind(0.95).ravel()).reshape(self.shape)[()]
 
     def eti(self, prob: float) -> np.ndarray:
@@ -209,40 +210,45 @@ class Distribution:
 
     def hdi(self, prob: float) -> np.ndarray:
         """
-        Return the interval of highest density, shape (..., 2).
+        Return the highest-density interval, shape (..., 2).
 
-        Where the region of highest density is not one interval, it is the shortest interval that
-        has the mass; where the density is flat, the equal-tailed one.
+        If the highest-density region is not an interval, the result is the shortest interval with
+        this probability. For a flat density, it is the equal-tailed interval.
         """
         return self._highest(prob)[0]
 
     def hdi_kind(self, prob: float) -> np.ndarray:
         """
-        Return what kind of interval `hdi` is.
+        Return the kind of interval that `hdi` returns.
 
-        ``interior``; ``one-sided lower``, which starts at the lower end of the support;
-        ``one-sided upper``; ``flat``, where it is the equal-tailed interval; or what the density is
-        where there are several candidates: ``U-shaped``, ``not unimodal``, ``more than one mode``.
+        The kinds are:
+
+        - ``interior``
+        - ``one-sided lower``: the interval starts at the lower end of the support.
+        - ``one-sided upper``: the interval ends at the upper end of the support.
+        - ``flat``: the density is flat, and the interval is equal-tailed.
+        - ``U-shaped``, ``not unimodal`` and ``more than one mode``: the shape of the density, if
+          there are several candidates.
         """
         return self._highest(prob)[1]
 
     def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the interval of a kind and the numerical errors of its ends, (..., 2) each."""
+        """Return an interval of the given kind and the errors of its ends, (..., 2) each."""
         ends = self.hdi(prob) if kind == "hdi" else self.eti(prob)
         if ends.ndim > 1:
             return check_interval(ends, np.moveaxis(self.error_at(np.moveaxis(ends, -1, 0)), 0, -1))
         return check_interval(ends, self.error_at(ends))
 
     def with_tolerance(self, accuracy: float) -> "Distribution":
-        """Return the distribution with another error that is good enough, where it has one."""
+        """Return the distribution with another numerical accuracy, if it has one."""
         return self
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        """Return the numerical error of a quantile that came out as x: rounding."""
+        """Return the numerical error of a quantile with value x, by default the rounding error."""
         return np.spacing(np.abs(np.where(np.isinf(x), 0.0, x)))
 
     def _start(self, q):
-        """Guess a quantile in the scale of the link, and how fast it moves in the normal scale."""
+        """Return a start for a quantile on the link scale, and its slope in the normal score."""
         return np.zeros(np.shape(q)), 0.1
 
     def _highest(self, prob):
@@ -261,7 +267,7 @@ class Distribution:
 
     @cached_property
     def _step(self):
-        """The step of differences in the scale of the link: a fraction of the spread."""
+        """Step of the finite differences on the link scale: a fraction of the spread."""
         ends = [self._link.to_y(self.quantile(q)) for q in (0.16, 0.84)]
         return 0.02 * np.maximum(ends[1] - ends[0], 1e-12)
 
@@ -274,13 +280,13 @@ class Distribution:
 
 
 def concatenate(members: Sequence[Distribution]) -> Distribution | None:
-    """Return one batch of distributions of single numbers, or None where they are not alike."""
+    """Return distributions of single numbers as one batch, or None if their classes differ."""
     kinds = {type(member) for member in members}
     return next(iter(kinds)).concatenate(members) if len(kinds) == 1 else None
 
 
 def check_interval(ends, errors):
-    """Return ends and errors, or raise where the ends are reversed or an error is not known."""
+    """Return ends and errors; raise an error if the ends are reversed or an error is unknown."""
     wrong = (ends[..., 0] > ends[..., 1]) | (np.isnan(errors) & ~np.isnan(ends)).any(-1)
     if wrong.any():
         todo = "pass draws=20000, or another model"
@@ -289,7 +295,7 @@ def check_interval(ends, errors):
 
 
 def one_by_one(function: Callable, x: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-    """Apply a function of one number per member of the batch along the axes in front of these."""
+    """Apply a function of one number per member of the batch along the leading axes."""
     x = np.asarray(x, float)
     if x.ndim <= len(shape):
         return function(x)
@@ -297,7 +303,7 @@ def one_by_one(function: Callable, x: ArrayLike, shape: tuple[int, ...]) -> np.n
 
 
 def near_normal(self: Distribution, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Guess a quantile from a mean and a standard deviation that are known without quantiles."""
+    """Return a start for a quantile from the mean and the standard deviation."""
     low, high = self.support
     x = self.mean() + self.sd() * np.clip(special.ndtri(q), -6, 6)
     y = self._link.to_y(np.clip(x, low, high))

@@ -1,4 +1,4 @@
-"""Batches whose members are asked in turn: distributions of any kind, and draws that are lazy."""
+"""Batches with separately evaluated members: distributions of any class, and lazy draws."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.distributions.hdi import INTERIOR
 from bayescm.measures.measure import by_class, of_members
 
-_NUMBERS = 2**18  # of all cells of a chunk: they stay in the processor's cache
+_NUMBERS = 2**18  # cells per chunk, chosen to fit into the processor's cache
 
 
 def _asking(name):
@@ -25,7 +25,7 @@ def _asking(name):
 
 
 class InTurn(Distribution):
-    """Every question goes to ``_ask(name, *points)``, where a point belongs to its member."""
+    """Base class that forwards each method to ``_ask(name, *points)``, member by member."""
 
     cdf, sf, mass_at = _asking("cdf"), _asking("sf"), _asking("mass_at")
     probability_error = _asking("probability_error")
@@ -41,7 +41,7 @@ class InTurn(Distribution):
 def precompute_intervals(
     distributions: Sequence[Distribution], prob: float, kind: str, moments: bool = False
 ) -> None:
-    """Ask single numbers that are alike for their intervals at once; they remember them."""
+    """Compute the intervals of single numbers of the same class together; they cache these."""
     alike = defaultdict(list)
     for distribution in distributions:
         alike[type(distribution)].append(distribution)
@@ -53,12 +53,12 @@ def precompute_intervals(
 @dataclass(frozen=True, eq=False)
 class Stack(InTurn):
     """
-    A batch of distributions that share no arrays.
+    Batch of distributions that share no arrays.
 
     Attributes
     ----------
     distributions : ndarray of objects, shape (...)
-        The distribution of each member.
+        Distribution of each member.
     """
 
     distributions: np.ndarray
@@ -115,21 +115,23 @@ class Stack(InTurn):
 @dataclass(frozen=True, eq=False)
 class LazyDraws(InTurn):
     """
-    The distribution of draws of many matrices that are never all in memory.
+    Distribution of draws of many matrices that are never all in memory.
 
-    They are made anew for every question, a few matrices at a time, and depend on the seed and on
-    the place of the matrix in the batch only. The answers are those of `Empirical`.
+    The draws are repeated for every method call, a few matrices at a time. They depend only on the
+    seed and on the position of the matrix in the batch. The results equal those of `Empirical`.
 
     Attributes
     ----------
     posterior : Posterior
-        Whose members are to be had apart, by ``isel_batch(index)``.
+        Posterior whose members can be selected with ``isel_batch(index)``.
     measure : Measure
+        Measure to evaluate.
     size : int
-        Draws of each matrix.
+        Number of draws per matrix.
     seed : int
+        Seed of the draws.
     of : str
-        The estimand.
+        Estimand.
     """
 
     how: ClassVar[str] = "draws"
@@ -164,14 +166,14 @@ class LazyDraws(InTurn):
 
 def together(distributions: Sequence[LazyDraws], question: Callable) -> list[np.ndarray]:
     """
-    Return the answers of several distributions of one posterior, all from the same draws.
+    Return results for several distributions of one posterior, all from the same draws.
 
     Parameters
     ----------
     distributions : sequence of LazyDraws
-        With the same posterior, size and seed.
+        Distributions with the same posterior, size and seed.
     question : callable
-        From an `Empirical` distribution to an array whose first axes are its batch.
+        Maps an `Empirical` distribution to an array whose first axes are its batch.
     """
     first = distributions[0]
     batch = first.posterior.batch.shape
@@ -189,7 +191,7 @@ def together(distributions: Sequence[LazyDraws], question: Callable) -> list[np.
 
 
 def _in_parts(distribution, values):
-    """Cut the flat batch into a few matrices at a time."""
+    """Split the flat batch into parts of a few matrices."""
     classes, batch = distribution.posterior.counts.shape[-1], distribution.posterior.batch.shape
     flat = values.reshape(-1, *values.shape[len(batch) :])
     rows = max(1, _NUMBERS // (distribution.size * classes**2))

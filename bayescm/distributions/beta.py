@@ -1,7 +1,7 @@
 """
-The beta distribution, that of F1 which follows from it, and a point mass.
+The beta distribution, the distribution of F1, which follows from it, and a point mass.
 
-Intervals of highest density are found for millions of them at once (`beta_highest`).
+`beta_highest` finds millions of highest-density intervals in one call.
 """
 
 from collections.abc import Sequence
@@ -43,11 +43,11 @@ _TERMS = 100  # largest number of terms of a series whose terms at least halve
 
 @dataclass(frozen=True, eq=False)
 class _OfABeta(Distribution):
-    """What a number that is an increasing function of a beta variable has in common with it."""
+    """Base class for numbers that are increasing functions of a beta variable."""
 
     a: np.ndarray
     b: np.ndarray
-    _of: ClassVar[Any]  # the number, of the beta variable
+    _of: ClassVar[Any]  # the function of the beta variable
     power: ClassVar[int]  # see `beta_highest`
     support = 0.0, 1.0
 
@@ -79,10 +79,9 @@ class _OfABeta(Distribution):
 @dataclass(frozen=True, eq=False)
 class Beta(_OfABeta):
     """
-    The beta distribution, for counts of any size: ``a`` and ``b`` > 0, of one shape.
+    Beta distribution, for counts of any size: ``a`` and ``b`` > 0, of one shape.
 
-    Near 1 a double has few digits left for 1 - x; a complement has its own distribution, ``Beta(b,
-    a)``.
+    Near 1, floating point leaves few digits for 1 - x. For the complement, use ``Beta(b, a)``.
 
     Examples
     --------
@@ -138,12 +137,12 @@ class Beta(_OfABeta):
 @dataclass(frozen=True, eq=False)
 class F1(_OfABeta):
     """
-    The distribution of F1: of 2u/(1 + u) with the Jaccard index u ~ Beta(a, b).
+    Distribution of F1, which is 2u/(1 + u) with the Jaccard index u ~ Beta(a, b).
 
-    For two classes ``a`` is the Dirichlet parameter of the true positives, and ``b`` the sum of
-    those of false positives and false negatives. The moments are sums of those of beta
-    distributions; the interval of highest density is found in the scale of F1, and
-    is not the image of u's.
+    For two classes, ``a`` is the Dirichlet parameter of the true positives. ``b`` is the sum of the
+    parameters of the false positives and the false negatives. The moments are sums of moments of
+    beta distributions. The highest-density interval is found on the scale of F1, so it is not the
+    image of the interval for u.
 
     References
     ----------
@@ -190,14 +189,14 @@ class F1(_OfABeta):
     @cached_property
     def _moments(self):
         """
-        Return the mean, the second and the third central moment.
+        Mean, variance and third central moment.
 
-        With c = 1 - u and m the mean of u, F1 differs from its value at m by 2 (u - m) / (1 + m)
-        times the series of 1 / (2 - c) in c. A factor c**j makes Beta(b + j, a) of Beta(b, a), of
-        which the moments about the old mean are known: nothing cancels.
+        With c = 1 - u and m the mean of u, the difference between F1 and its value at m is 2 (u -
+        m) / (1 + m) times the series of 1 / (2 - c) in c. A factor c**j turns Beta(b, a) into
+        Beta(b + j, a), whose moments about the old mean are known. No terms cancel.
         """
         a, b = np.broadcast_arrays(np.asarray(self.a, float), np.asarray(self.b, float))
-        if a.size == 1:  # plain numbers take a tenth of the time
+        if a.size == 1:  # scalars take a tenth of the time
             return np.reshape(_moments_of_f1(a.item(), b.item()), (3, *a.shape))
         moments = np.empty((3, a.size))
         for start in range(0, a.size, _CHUNK):
@@ -239,7 +238,7 @@ class F1(_OfABeta):
 
 @dataclass(frozen=True, eq=False)
 class PointMass(Distribution):
-    """All the mass in one point: a prevalence that is known."""
+    """Distribution with all mass at one point, such as a known prevalence."""
 
     at: np.ndarray
 
@@ -296,17 +295,17 @@ def _moments_of_f1(a, b):
 
         F1 - m = n / (n + a) (u - a / n) sum_j (c / 2)**j.
 
-    Its square and cube have the same series with the coefficients j + 1 and (j + 1) (j + 2) / 2,
-    and E c**j g(u) is E c**j times the mean of g(u) for u ~ Beta(a, b + j).
+    Its square and cube have the same series with the coefficients j + 1 and (j + 1) (j + 2) / 2. E
+    c**j g(u) is E c**j times the mean of g(u) for u ~ Beta(a, b + j).
     """
-    n, weight = a + b, 0 * a + 1  # of a term: the mean of (c / 2)**j
+    n, weight = a + b, 0 * a + 1  # the mean of (c / 2)**j
     first, second, third = 0 * a, 0 * a, 0 * a
     inverse_n = inverse = 1 / n
     next_inverse = 1 / (n + 1)
     for j in range(_TERMS):
         after_next = 1 / (n + (j + 2))
         mean_u, mean_c = a * inverse, (b + j) * inverse
-        shift = mean_u * j * inverse_n  # of the mean of c
+        shift = mean_u * j * inverse_n  # shift of the mean of c
         variance = mean_u * mean_c * next_inverse
         third_of_c = 2 * variance * (mean_u - mean_c) * after_next
         first -= weight * shift
@@ -328,28 +327,25 @@ def _by_shape(shape, interior, lower, upper):
     return np.select(rules, [interior, lower, upper], np.nan)
 
 
-# The interval of highest density
+# Highest-density intervals
 
 _RULES = [np.polynomial.legendre.leggauss(size) for size in (2, 4, 8)]
-_SHORT = 0.01, 0.25  # spreads: of moves that two and four nodes are enough for
-_FEW = 256  # beta variables above which the starting ends are computed from a polynomial
-_DEGREES = 23, 15  # of that polynomial: 5e-12 spreads up to scores of 4 (`near_log_odds`)
-_LIMIT = 600.0  # of the log odds: exp stays finite
-_STEPS = 3  # Newton steps for all; further ones only for those that have not settled
-_SETTLED = 1e-6  # size of a step in spreads; the next one would be of the order of its square
+_SHORT = 0.01, 0.25  # largest moves, in spreads, for two and for four nodes
+_FEW = 256  # number of beta variables above which a polynomial gives the starting ends
+# Degrees of that polynomial, accurate to 5e-12 spreads up to scores of 4 (`near_log_odds`).
+_DEGREES = 23, 15
+_LIMIT = 600.0  # of the log odds, so that exp stays finite
+_STEPS = 3  # Newton steps for all members; only unsettled ones get more
+_SETTLED = 1e-6  # step size in spreads; the next step would be of the order of its square
 
 
 def beta_highest(a, b, prob, power=0):
     """
-    Return the ends of the interval of highest density, in the scale of the beta variable u.
+    Return the ends of the highest-density interval, on the scale of the beta variable u.
 
-    The density whose level is equal at both ends is ``u**(a-1) * (1-u)**(b-1) * (1+u)**power``,
-    that of u itself for power 0, and that of F1 = 2u/(1+u) for power 2. It must rise and then fall.
-
-    Newton's method on both ends at once, in log odds. The equal-tailed ends are the start: their
-    mass is known, and what a step adds to it is a short Gauss-Legendre sum, so that the incomplete
-    beta function is evaluated twice only. The few that move far are polished with the function
-    itself, and what has not converged then is bracketed.
+    The density has equal levels at both ends. It is ``u**(a-1) * (1-u)**(b-1) * (1+u)**power``,
+    which is the density of u for power 0, and of F1 = 2u/(1+u) for power 2. It must first rise and
+    then fall.
 
     Parameters
     ----------
@@ -363,6 +359,14 @@ def beta_highest(a, b, prob, power=0):
     Returns
     -------
     ndarray, shape (..., 2)
+        Ends of the intervals.
+
+    Notes
+    -----
+    Newton's method solves for both ends at once, in log odds. It starts at the equal-tailed ends,
+    whose mass is known. The mass that a step adds is a short Gauss-Legendre sum, so the incomplete
+    beta function is evaluated only twice. The few ends that move far are refined with the function
+    itself, and any that still have not converged are bracketed.
     """
     a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
     ends = np.empty((a.size, 2))
@@ -373,7 +377,7 @@ def beta_highest(a, b, prob, power=0):
 
 
 def _chunk(a, b, prob, power):
-    """Solve in the variable v that is u or 1 - u, whichever is small: it keeps its digits."""
+    """Solve in the variable v, the smaller of u and 1 - u, which keeps its digits."""
     swapped = a > b
     density = _Density(np.where(swapped, b, a), np.where(swapped, a, b), swapped, power)
     low, high, unsolved = density.solve(prob)
@@ -384,12 +388,13 @@ def _chunk(a, b, prob, power):
 
 class _Density:
     """
-    The density of v ~ Beta(p, q) with p <= q, in d: the log odds of v minus those of its mean v0.
+    Density of v ~ Beta(p, q) with p <= q, as a function of the centred log odds d.
 
-    With c = 1 - v, c0 = 1 - v0 and g = log(1 + v0 (exp(d) - 1)), v = v0 exp(d - g) and
-    c = c0 exp(-g), so that the density of d is proportional to v**p c**q, that is, to
-    exp(p d - (p + q) g). The density whose level is equal at both ends is
-    v**(p-1) c**(q-1) (1 + u)**power, u being v, or c if the parameters were swapped.
+    d is the log odds of v minus those of its mean v0. With c = 1 - v, c0 = 1 - v0 and g = log(1 +
+    v0 (exp(d) - 1)), v = v0 exp(d - g) and c = c0 exp(-g). The density of d is therefore
+    proportional to v**p c**q, that is, to exp(p d - (p + q) g). The target density, which is equal
+    at both ends of the interval, is v**(p-1) c**(q-1) (1 + u)**power, with u equal to v, or to c if
+    the parameters were swapped.
     """
 
     def __init__(self, p, q, swapped, power):
@@ -403,7 +408,7 @@ class _Density:
         return _Density(self.p[index], self.q[index], self.swapped[index], self.power)
 
     def _mode(self):
-        """Return the mode of the density whose level counts, in d (-inf where it is at 0)."""
+        """Return the mode of the target density, in d (-inf if it is at 0)."""
         a, b = np.where(self.swapped, (self.q, self.p), (self.p, self.q))
         k = self.power
         # The positive root of (a-1) + (k+1-b) u - (a+b-2+k) u**2, written without cancellation.
@@ -423,7 +428,7 @@ class _Density:
         return self.v0 * np.exp(d) / (1 + self.v0 * np.expm1(d))
 
     def grow(self, d):
-        """Return the log of 1 + v0 (e**d - 1), by which 1 - v is smaller than at the mean."""
+        """Return g = log(1 + v0 (e**d - 1)), the log of the factor by which 1 - v shrinks."""
         return np.log1p(self.v0 * np.expm1(d))
 
     def mass(self, d, grow=None):
@@ -432,9 +437,10 @@ class _Density:
         return self.peak * np.exp(self.p * d - (self.p + self.q) * grow)
 
     def level(self, d, grow):
-        """Return the log density whose level counts, up to a constant, and its slope in d."""
+        """Return the log of the target density up to a constant, and its slope in d."""
         v, c = self.v0 * np.exp(d - grow), self.c0 * np.exp(-grow)
-        # log v**(p-1) c**(q-1) without its constant; dv/dd = v c makes its slope (p-1) c - (q-1) v.
+        # log v**(p-1) c**(q-1) without its constant. As dv/dd = v c, its slope is (p-1) c - (q-1)
+        # v.
         log = (self.p - 1) * d - (self.p + self.q - 2) * grow
         slope = (self.p - 1) * c - (self.q - 1) * v
         if self.power:
@@ -451,7 +457,7 @@ class _Density:
         return half * np.tensordot(weights, masses, 1)
 
     def solve(self, prob):
-        """Return both ends in v, and which of them did not converge."""
+        """Return both ends in v, and whether they failed to converge."""
         low, high = self.equal_tailed((1 - prob) / 2)
         state = low, high, np.zeros_like(low), np.zeros(low.shape, bool), low
         low, high, _, overshot, size = state = self.walk(*self.around_mode(state), steps=_STEPS)
@@ -469,7 +475,7 @@ class _Density:
         return self.value(low), self.value(high), unsolved
 
     def equal_tailed(self, tail):
-        """Return the points below and above which lies a mass, to 1e-11 of the spread."""
+        """Return the ends of the equal-tailed interval, accurate to 1e-11 of the spread."""
         if self.p.size > _FEW:
             z = special.ndtri([tail, 1 - tail])
             log = near_log_odds(self.p, self.q, z, _DEGREES) - np.log(self.p / self.q)[:, None]
@@ -478,7 +484,7 @@ class _Density:
         return [self.shift(end) for end in ends]
 
     def around_mode(self, state):
-        """Move the ends outwards where the mode is not well between them."""
+        """Move the ends outwards if the mode is not well between them."""
         low, high, *_, size = state
         new_low = np.minimum(low, self.mode - 0.1 * self.spread)
         new_high = np.maximum(high, self.mode + 0.1 * self.spread)
@@ -494,7 +500,7 @@ class _Density:
         return new_low, new_high, excess, overshot, size
 
     def walk(self, *state, steps):
-        """Take some Newton steps, and keep account of the mass that they add."""
+        """Take some Newton steps and track the mass that they add."""
         for _ in range(steps):
             state = self.moved(state, *self.step(*state[:3]))
             if (state[-1] < _SETTLED).all():
@@ -502,7 +508,7 @@ class _Density:
         return state
 
     def step(self, low, high, excess):
-        """Take one Newton step that keeps the mode between the ends; return its size too."""
+        """Return one Newton step that keeps the mode between the ends, and its size."""
         ends = np.stack([low, high])
         grow = self.grow(ends)
         level, slopes = self.level(ends, grow)
@@ -518,7 +524,7 @@ class _Density:
         return new_low, new_high, size
 
     def polish(self, low, high, prob):
-        """Newton's method with the incomplete beta function itself."""
+        """Refine the ends by Newton's method with the incomplete beta function itself."""
         for _ in range(12):
             mass = betainc(self.p, self.q, self.value(high))
             mass = mass - betainc(self.p, self.q, self.value(low))
@@ -527,7 +533,7 @@ class _Density:
             return low, high, ~(size < 1e-9)
 
     def bracket(self, prob):
-        """Bisect the mass below the lower end: slow, and it always converges."""
+        """Return the ends by bisection over the mass below, which is slow but always converges."""
         left, right = np.zeros_like(self.p), np.full_like(self.p, 1 - prob)
         for _ in range(60):
             tail = (left + right) / 2
@@ -546,7 +552,7 @@ class _Density:
 
 
 def highest_of(distribution, prob, kind, back, power):
-    """Return the interval of highest density of what is made from Beta(a, b), kind by kind."""
+    """Return the highest-density interval of a function of Beta(a, b), kind by kind."""
     ends = np.empty((*kind.shape, 2))
     inside = kind == INTERIOR
     if inside.all():

@@ -1,8 +1,8 @@
 """
-Which measure has which distribution: read from what the measure says of its form.
+Choice of the distribution of a measure, according to the form that the measure declares.
 
-A beta or F1 distribution where the form is one, else that of a function of independent shares
-(`bayescm.distributions.quadrature`); else None.
+The result is a beta or F1 distribution if one applies. Otherwise it is the distribution of a
+function of independent shares (`bayescm.distributions.quadrature`), or None.
 """
 
 from collections.abc import Callable
@@ -32,12 +32,12 @@ _PREVALENCE = Proportion("tp+fn", "fp+tn")
 
 
 def _of_rates(p, t, f):
-    """Return tp, fn, fp, tn of the prevalence, the recall and the false positive rate."""
+    """Return tp, fn, fp and tn, given the prevalence, the recall and the false positive rate."""
     return p.v * t.v, p.v * t.c, p.c * f.v, p.c * f.c
 
 
-# The independent shares that a table is made of, as cells against cells, and the cells that they
-# make. With cells left out the function does not depend on them.
+# Independent shares that make up a table, as cells against cells, and functions that compute the
+# cells from them. If some cells are left out, the measure does not depend on them.
 _SHARES = {
     "rates": [("tp", "fn"), ("fp", "tn")],
     "columns": [("tp", "fp"), ("fn", "tn")],
@@ -47,15 +47,17 @@ _SHARES = {
     "agreements": [("tp+tn", "fn+fp"), ("fn", "fp"), ("tp", "tn")],
     "table": [_PREVALENCE, ("tp", "fn"), ("fp", "tn")],
 }
-# The least value of Cohen's kappa depends on the prevalence, and the distribution of kappa at a
-# prevalence begins there like a power of the distance, with the weight of the agreements for its
-# exponent: where they are few, nodes of the prevalence converge slowly. With r, q and s the share
-# of the agreements, of fn among the errors and of tp among the agreements, the odds of kappa are
-# (1 - r) (1 - 2 q)**2 + r + 4 r**2 s (1 - s) / (1 - r), monotone in r and on either side of q = 1/2
-# and of s = 1/2. At 2 agreements and 5 errors the stated error falls from 5e-3 of the length to
-# 3e-7; from 8 agreements on it is about 1e-6 in both ways, of which this one takes longer.
+# The smallest value of Cohen's kappa depends on the prevalence. Near it, the distribution function
+# of kappa at a fixed prevalence is a power of the distance, with the weight of the agreements as
+# its
+# exponent. With few agreements, quadrature over the prevalence therefore converges slowly. Let r be
+# the share of agreements, q the share of fn among the errors, and s the share of tp among the
+# agreements. Then the odds of kappa are (1 - r) (1 - 2 q)**2 + r + 4 r**2 s (1 - s) / (1 - r),
+# monotone in r and on either side of q = 1/2 and of s = 1/2. With 2 agreements and 5 errors, these
+# shares reduce the stated error from 5e-3 of the length to 3e-7. From 8 agreements on, both methods
+# have an error of about 1e-6, and this one takes longer.
 _FEW_AGREEMENTS = 8.0
-_OF_WALKS = 5e-5  # of the length of an interval: what rates that walk are known to
+_OF_WALKS = 5e-5  # error of drifting rates, relative to the length of an interval
 _MADE: dict[str, Callable] = {
     "rates": lambda t, f: (t.v, t.c, f.v, f.c),
     "columns": lambda t, f: (t.v, f.v, t.c, f.c),
@@ -68,25 +70,27 @@ _MADE: dict[str, Callable] = {
 _KINKED: dict[str, tuple[int, ...]] = {
     "errors": (1,),
     "agreements": (1, 2),
-}  # shares in which it turns at 1/2
+}  # shares in which the measure changes direction at 1/2
 
 
 def _log_odds(*shares, odds, made):
-    """Return the log of the odds of the cells that shares make."""
+    """Return the log of a measure's odds, given the shares that make the cells."""
     above, below = odds(*made(*shares))
     return np.log(above / below)
 
 
 def distribution(measure, weights):
     """
-    Return the distribution of a measure at theta ~ Dirichlet(weights), or None where there is none.
+    Return the distribution of a measure for theta ~ Dirichlet(weights), or None if unknown.
 
     Parameters
     ----------
     measure : Measure
+        Measure with its form.
     weights : ndarray, shape (..., C, C)
-        For more than two classes only measures of right against wrong have a distribution; those of
-        one class come as the two-class Dirichlet of ``one_vs_rest``.
+        Dirichlet parameters. For more than two classes, only measures of correct versus wrong
+        predictions have a distribution. Measures of one class use the two-class Dirichlet of
+        ``one_vs_rest``.
     """
     form = measure.form
     if isinstance(form, ReciprocalOf):
@@ -105,7 +109,7 @@ def distribution(measure, weights):
 
 
 def by_moments(measure, weights):
-    """Return the distribution of a measure of many classes by its moments, or None."""
+    """Return the distribution of a measure of many classes from its moments, or None."""
     form, many = measure.form, weights.shape[-1] > 2
     if not (weights > 0).all():
         return None
@@ -123,9 +127,9 @@ def by_moments(measure, weights):
 
 def _of_every_class(form, weights):
     """
-    Return the distribution, (..., C), of that of which a form is the mean over classes, or None.
+    Return the per-class distribution, (..., C), and whether the classes share cells.
 
-    And whether the classes have cells in common. Proportions of rows and of columns have none.
+    Proportions of rows or columns share no cells. The distribution is None if it is unknown.
     """
     tp = np.einsum("...ii->...i", weights)
     other = 1 - np.eye(weights.shape[-1])
@@ -138,9 +142,11 @@ def _of_every_class(form, weights):
 
 
 def is_proper(measure, weights):
-    """Say whether a measure has a distribution though some parameters are 0: of sums that are not.
+    """
+    Return True if a measure has a proper distribution although some parameters may be 0.
 
-    Parameters as of `distribution`.
+    Such a measure depends only on sums of parameters that are positive. Parameters as in
+    `distribution`.
     """
     form = measure.form
     if form in (Overlap(1, 1), Overlap(0.5, 0.5)):
@@ -153,7 +159,7 @@ def is_proper(measure, weights):
 
 
 def is_of_a_row(measure):
-    """Say whether a measure of two classes depends on the rates of one actual class alone."""
+    """Return True if a measure of two classes depends on the rates of one actual class only."""
     return measure.form in _ROWS
 
 
@@ -167,7 +173,7 @@ def distribution_of_rows(measure, weights):
 
 
 def distribution_at_prevalence(measure, weights, prevalence):
-    """Return the distribution of a measure given that of the prevalence, or None."""
+    """Return the distribution of a measure given the distribution of the prevalence, or None."""
     form = measure.form
     if isinstance(form, ReciprocalOf):
         return _reciprocal(distribution_at_prevalence(form.measure, weights, prevalence))
@@ -182,7 +188,7 @@ def distribution_at_prevalence(measure, weights, prevalence):
         return None
     support = measure.range
     if odds_of is odds.lift and isinstance(prevalence, PointMass):
-        # It ends at 1 / p, so it is the precision in another unit.
+        # Lift is at most 1 / p, so it is the precision in another unit.
         odds_of, support = odds.proportion("tp", "fp"), (0.0, 1 / prevalence.at)
     shares = prevalence, *(_beta(weights, cells) for cells in _SHARES["rates"])
     function = partial(_log_odds, odds=odds_of, made=_of_rates)
@@ -191,7 +197,7 @@ def distribution_at_prevalence(measure, weights, prevalence):
 
 
 def distribution_of_rates(measure, prevalence, recall, fpr):
-    """Return the distribution of a measure of three independent rates that walk, or None."""
+    """Return the distribution of a measure of three independent rates that drift, or None."""
     if isinstance(measure.form, ReciprocalOf):
         return _reciprocal(distribution_of_rates(measure.form.measure, prevalence, recall, fpr))
     odds_of = _odds_of(measure.form)
@@ -206,17 +212,17 @@ def distribution_of_rates(measure, prevalence, recall, fpr):
 
 
 def _reciprocal(inner):
-    """Return the distribution of 1 / x, where that of x is known."""
+    """Return the distribution of 1 / x given that of x, or None if that is unknown."""
     return None if inner is None else Reciprocal(inner)
 
 
 def _is_monotone(form):
-    """Say whether a form rises or falls throughout with a prevalence that is not the sample's."""
+    """Return True if a form is monotone in a prevalence that is independent of the sample."""
     return not isinstance(form, FunctionOfCells) or form.monotone_in_prevalence
 
 
 def _odds_of(form) -> Any:
-    """Return the odds of a form in the cells, or None where it has none."""
+    """Return the odds of a form as a function of the cells, or None if it has none."""
     if isinstance(form, FunctionOfCells):
         return form.odds
     if isinstance(form, Proportion):
@@ -241,8 +247,8 @@ def _function(measure, weights):
         shares,
         partial(_log_odds, odds=odds_of, made=_MADE[kind]),
         measure.range,
-        # The prevalence, in which MCC and Cohen's kappa need not be monotone. The other measures
-        # that are not monotone in it have shares without it.
+        # MCC and Cohen's kappa need not be monotone in the prevalence. Other such measures use
+        # shares that exclude it.
         outer=0 if kind == "table" else None,
         kinked=_KINKED.get(kind, ()),
         power_moment=_POWER_MOMENTS.get(odds_of),
@@ -250,7 +256,7 @@ def _function(measure, weights):
 
 
 def _of_cost(measure, weights):
-    """Return the distribution of a cost, by sticks: the dearest cells, then the next."""
+    """Return the distribution of a cost, by stick breaking from the most expensive cells."""
     matrix = measure.form.matrix
     if len(matrix) != 2:
         return None
@@ -280,7 +286,7 @@ def _of_cost(measure, weights):
 
 
 def _power(a, b, k):
-    """Return E v**k for v ~ Beta(a, b), infinite where a + k <= 0."""
+    """Return E v**k for v ~ Beta(a, b), which is infinite if a + k <= 0."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     steps = np.arange(abs(k)) if k > 0 else -1.0 - np.arange(abs(k))
     value = np.ones(np.broadcast_shapes(a.shape, b.shape))
@@ -292,7 +298,7 @@ def _power(a, b, k):
 
 
 def _odds_power(a, b, k):
-    """Return E (v / (1 - v))**k for v ~ Beta(a, b), infinite where it is."""
+    """Return E (v / (1 - v))**k for v ~ Beta(a, b), which may be infinite."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     value = np.ones(np.broadcast_shapes(a.shape, b.shape))
     for step in range(k):
@@ -301,8 +307,8 @@ def _odds_power(a, b, k):
     return np.where(b > k, value, np.inf)
 
 
-# E x**k of ratios, of which it may be infinite. Lift is at most one over the prevalence, and goes
-# there where the negatives are few.
+# E x**k for ratios, which may be infinite. Lift is at most one over the prevalence, and close to
+# that bound if there are few negatives.
 _POWER_MOMENTS: dict[Callable, Callable] = {
     odds.lift: lambda k, s, u, t: np.where(t.a + t.b > k, np.nan, np.inf),
     odds.positive_likelihood_ratio: lambda k, t, f: _power(t.a, t.b, k) * _power(f.a, f.b, -k),

@@ -1,4 +1,4 @@
-"""What a difference means: the ROPE triple, the loss of a choice, and one plain sentence."""
+"""Interpretation of a difference: the ROPE triple, the expected loss, and one plain sentence."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def check_rope(rope: Any) -> tuple[float, float]:
     Parameters
     ----------
     rope : float, (float, float) or None
-        Half the width, >= 0, or the ends in order with 0 between them; None for no region.
+        Half the width, >= 0, or the ordered ends with 0 between them. None means no region.
     """
     if rope is None:
         return 0.0, 0.0
@@ -39,7 +39,7 @@ def check_rope(rope: Any) -> tuple[float, float]:
 
 
 def turned(rope: tuple[float, float]) -> tuple[float, float]:
-    """Return the rope of second - first: where lower is better, of how much the first is better."""
+    """Return the rope of second - first, which expresses the advantage if lower is better."""
     return -rope[1], -rope[0]
 
 
@@ -51,14 +51,14 @@ def decide(
     kind: str,
 ) -> list[dict[str, float]]:
     """
-    Return what the distribution of each difference says, from the first's point of view.
+    Return the decision statistics of each difference, from the point of view of the first.
 
     Parameters
     ----------
     distribution : Distribution
-        Of one difference (first - second, higher is better), or of several.
+        Distribution of one or several differences (first - second, higher is better).
     rope, prob, kind
-        As :func:`bayescm.compare` takes them, checked.
+        Checked arguments of :func:`bayescm.compare`.
     """
     low, high = rope
     better = distribution.sf(high)
@@ -66,7 +66,7 @@ def decide(
     between = 1 - better - worse
     ends = getattr(distribution, kind)(prob)
     mean, loss = distribution.mean(), distribution.expected_loss()
-    # What the second loses is not known from two infinite numbers.
+    # Two infinite numbers do not determine the loss of the second.
     unknown = np.isinf(mean) & np.isinf(loss)
     second = np.where(unknown, np.nan, np.fmax(0.0, np.where(unknown, 0.0, mean) + loss))
     numbers = {
@@ -96,11 +96,11 @@ def sentence(
     lower_is_better: bool = False,
 ) -> str:
     """
-    Say in words what a row of a comparison says; the verdict follows the ROPE triple alone.
+    Return the sentence for a row of a comparison; the verdict depends on the ROPE triple only.
 
-    A verdict needs a probability of at least ``prob``; without one the sentence says so. It is of
-    one side, so that it may stand beside an interval of as much mass that is not wholly beyond the
-    rope: the sentence then says this too.
+    A verdict requires a probability of at least ``prob``; otherwise the sentence states that the
+    comparison is open. The verdict is one-sided, whereas the interval of the same probability is
+    two-sided and may reach into the rope. The sentence then mentions this.
     """
     first, second, what = f"{row['first']}", f"{row['second']}", row["measure"]
     if np.isnan(row["p_better"]):
@@ -124,7 +124,7 @@ def sentence(
 
 
 def _interval_within(row, rope, prob, contrast):
-    """Say that the interval holds what the verdict leaves out, if it does."""
+    """Return a remark if the interval contains values that contradict the verdict."""
     none = 1.0 if contrast == "ratio" else 0.0
     ends = row.get("lower", np.nan), row.get("upper", np.nan)
     if not (ends[0] <= none + rope[1] and ends[1] >= none + rope[0]):
@@ -134,7 +134,7 @@ def _interval_within(row, rope, prob, contrast):
 
 
 def _margins(rope, contrast):
-    """Return the words for beyond the lower end, beyond the upper end, and within both."""
+    """Return the words for differences below the rope, above it, and within it."""
     if rope == (0.0, 0.0):
         return "", "", ""
     unit, by = ("%", 100) if contrast == "ratio" else ("", 1)
@@ -145,7 +145,7 @@ def _margins(rope, contrast):
 
 
 def _percent(share, prob):
-    """Return a probability as text that never rounds to certainty, nor across the one asked for."""
+    """Return a probability as text that is never rounded to certainty or across the threshold."""
     if not 0.0005 < share < 0.9995:
         return ">99.9%" if share > 0.5 else "<0.1%"
     rounded = (round(share, digits) for digits in range(3, 17))

@@ -1,8 +1,8 @@
 """
 Distributions of the difference of two measures.
 
-Of independent evidence, of shares of the same examples, and over folds. Of other measures of the
-same examples, such as F1, see `bayescm.distributions.preintegration`.
+They cover independent evidence, shares of the same examples, and differences over folds. For other
+measures of the same examples, such as F1, see `bayescm.distributions.preintegration`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from bayescm.distributions.hdi import INTERIOR
 from bayescm.distributions.preintegration import FunctionOfDirichlet, joint_difference
 from bayescm.distributions.quadrature import FunctionOfShares, difference
 
-# The trapezoidal rule for a standard normal variable: exponentially accurate for smooth functions.
+# Trapezoidal rule for a standard normal variable, which converges exponentially.
 _NODES = np.linspace(-8.5, 8.5, 137)
 WEIGHTS = np.exp(-(_NODES**2) / 2)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -37,24 +37,24 @@ _GAUSS = np.polynomial.legendre.leggauss(40)
 
 def independent(first: Distribution, second: Distribution) -> "Independent | None":
     """
-    Return the distribution of A - B, of independent measures, or None where draws are better.
+    Return the distribution of A - B for independent measures, or None if draws are better.
 
-    It is there where its intervals are known to many digits: of closed forms and of functions of a
-    few independent shares.
+    It is available if its intervals are accurate to many digits: for closed forms and for functions
+    of a few independent shares.
     """
     distribution = Independent(_accurate(first), _accurate(second))
     return distribution if distribution.is_exact else None
 
 
 def _accurate(side):
-    """Return a side as accurate as probabilities are, unless its accuracy is set."""
+    """Return a side with the accuracy of probabilities, unless its accuracy is set."""
     if isinstance(side, FunctionOfShares) and side.accuracy is None:
         return side.with_tolerance(PROBABILITY_ACCURACY)
     return side
 
 
 def independent_tails(first: Distribution, second: Distribution) -> "Independent | None":
-    """Return the distribution of A - B for probabilities alone, where these are quick to have."""
+    """Return the distribution of A - B for probabilities only, or None if these are slow."""
     pair = first, second
     discrete = all(isinstance(side, Discrete) for side in pair)
     quick = all(isinstance(side, FunctionOfShares) or side.how == "closed form" for side in pair)
@@ -64,12 +64,12 @@ def independent_tails(first: Distribution, second: Distribution) -> "Independent
 @dataclass(frozen=True, eq=False)
 class DrawnDifference(Empirical):
     """
-    Draws of a difference whose probabilities are known better than draws tell them.
+    Draws of a difference whose probabilities are known more accurately than from the draws.
 
     Attributes
     ----------
     tails : Distribution
-        Of the same difference, with its distribution function.
+        The same difference, with an accurate distribution function.
     """
 
     tails: Any = None
@@ -94,13 +94,13 @@ class DrawnDifference(Empirical):
 @dataclass(frozen=True, eq=False)
 class Independent(Distribution):
     """
-    The distribution of A - B, of two independent measures whose distributions are known.
+    Distribution of A - B for two independent measures with known distributions.
 
     Attributes
     ----------
     first, second : distribution
-        With ``cdf``, ``pdf``, ``quantile``, ``mean`` and ``sd``; of one number each or, where both
-        are made from beta variables, of one shape.
+        Distributions with ``cdf``, ``pdf``, ``quantile``, ``mean`` and ``sd``. Each is a single
+        number or, if both are functions of beta variables, they have the same shape.
 
     Examples
     --------
@@ -132,13 +132,13 @@ class Independent(Distribution):
 
     @cached_property
     def _lines(self):
-        """The same as a function of two shares, where both are one each, or of all cells."""
+        """The same difference as a function of two shares or of all cells, or None."""
         lines = difference(self.first, self.second)
         return joint_difference(self.first, self.second) if lines is None else lines
 
     @property
     def is_exact(self) -> bool:
-        """Whether intervals are known to many digits: of closed forms and functions of shares."""
+        """Whether intervals are accurate to many digits."""
         closed = all(side.how == "closed form" for side in (self.first, self.second))
         return closed or self._lines is not None
 
@@ -147,13 +147,13 @@ class Independent(Distribution):
 
     @cached_property
     def _rule(self):
-        """The points at which the second distribution is taken, and weights that sum to 1."""
+        """Quadrature nodes of the second distribution, and weights that sum to 1."""
         if isinstance(self.second, Discrete):
             return self.second.values, self.second.weights
         if not any(isinstance(side, FunctionOfShares) for side in (self.first, self.second)):
             mass = MASS.reshape(-1, *[1] * len(self.shape))
             return np.asarray(self.second.quantile(mass), float), WEIGHTS
-        # Few points, since each is an integral of its own.
+        # Few points, because each requires a separate integral.
         low, high = self.second.quantile(np.array([1e-12, 1 - 1e-12]))
         points = (low + high) / 2 + (high - low) / 2 * _GAUSS[0]
         weights = _GAUSS[1] * self.second.pdf(points)
@@ -192,7 +192,7 @@ class Independent(Distribution):
         return super()._highest(prob) if self._lines is None else self._lines._highest(prob)
 
     def mass_at(self, x: ArrayLike) -> np.ndarray:
-        # Ties are of atoms with atoms.
+        # Ties occur only between atoms.
         if not isinstance(self.second, Discrete):
             return super().mass_at(x)
         return self._over(self.first.mass_at, x)
@@ -214,7 +214,7 @@ class Independent(Distribution):
         return np.hypot(self.first.sd(), self.second.sd())
 
     def skewness(self) -> np.ndarray:
-        # Third central moments of independent numbers subtract; that of a point mass is 0.
+        # Third central moments of independent numbers subtract. The moment of a point mass is 0.
         first, second = self.first.sd(), self.second.sd()
         with np.errstate(divide="ignore", invalid="ignore"):
             third = np.where(first == 0, 0.0, self.first.skewness() * first**3) - np.where(
@@ -232,7 +232,7 @@ class Independent(Distribution):
         return _crossed(self.first, self.second)
 
     def _integral_below_zero(self):
-        """Return E max(0, -x): the integral of the distribution function below 0, by asinh(x)."""
+        """Return E max(0, -x), the integral of the cdf below 0, in the variable asinh(x)."""
         nodes, weights = (rule.reshape(-1, *[1] * len(self.shape)) for rule in _GAUSS)
         low = np.arcsinh(np.minimum(self._lines.quantile(1e-10), 0))
         at = low / 2 * (1 - nodes)
@@ -240,7 +240,7 @@ class Independent(Distribution):
 
 
 def _crossed(first, second):
-    """Return E max(0, B - A): the integral of the chance that x lies between them."""
+    """Return E max(0, B - A), the integral of the probability that x is between A and B."""
     tails = np.array([1e-13, 1 - 1e-13]).reshape(2, *[1] * len(first.shape))
     ends = np.sort(np.concatenate([side.quantile(tails) for side in (first, second)]), axis=0)
     nodes, weights = (rule.reshape(-1, *[1] * ends.ndim) for rule in _GAUSS)
@@ -250,7 +250,7 @@ def _crossed(first, second):
 
 
 def _expected_loss(distribution, points):
-    """Return E max(0, x - A) at each point: the integral of the cdf up to it."""
+    """Return E max(0, x - A) at each point, the integral of the cdf up to the point."""
     if isinstance(distribution, Discrete):
         below = np.searchsorted(distribution.values, points, side="right")
         mass = np.concatenate([[0.0], np.cumsum(distribution.weights)])[below]
@@ -268,10 +268,10 @@ def _expected_loss(distribution, points):
 @dataclass(frozen=True, eq=False)
 class Discordant(Distribution):
     """
-    W - L for (W, L, rest) ~ Dirichlet: two classifiers' shares of the same examples.
+    W - L for (W, L, rest) ~ Dirichlet: the difference of two shares of the same examples.
 
-    W is the share that only the first gets right, L the share that only the second does; what both
-    get right cancels out.
+    W is the share that only the first classifier gets right, and L the share that only the second
+    gets right. Examples that both get right cancel out.
 
     Attributes
     ----------
@@ -306,7 +306,7 @@ class Discordant(Distribution):
         )
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        if not np.any(x):  # then only the discordant examples count
+        if not np.any(x):  # only discordant examples matter here
             even = Beta(self.wins, self.losses).cdf(0.5)
             return np.broadcast_to(even, np.broadcast_shapes(np.shape(x), self.shape))
         return self._lines.cdf(x)
@@ -325,7 +325,7 @@ class Discordant(Distribution):
 
     @cached_property
     def _lines(self):
-        """The same as a function of the wins, and of the losses among what the wins leave."""
+        """The same as a function of two shares: the wins, and the losses among the rest."""
         shares = Beta(self.wins, self.losses + self.rest), Beta(self.losses, self.rest)
         return FunctionOfShares(
             shares, _log_odds_of_difference, self.support, accuracy=PROBABILITY_ACCURACY
@@ -342,7 +342,7 @@ class Discordant(Distribution):
         return np.sqrt(square / (self._total + 1))
 
     def skewness(self) -> np.ndarray:
-        # The third central moment of a sum of c p, p ~ Dirichlet of means m and total N, is
+        # For p ~ Dirichlet with means m and total N, the third central moment of sum(c p) is
         # 2 / ((N + 1) (N + 2)) times the sum of m (c - mean)^3.
         mean, total = self.mean(), self._total
         cubes = self.wins * (1 - mean) ** 3 - self.losses * (1 + mean) ** 3 - self.rest * mean**3
@@ -355,7 +355,7 @@ class Discordant(Distribution):
         half = Beta(self.losses, self.wins)
         share = (self.wins + self.losses) / self._total
         mean = self.losses / (self.wins + self.losses)
-        # E max(0, 2b - 1) for a beta variable b, by its incomplete mean.
+        # E max(0, 2b - 1) for a beta variable b, from its incomplete mean.
         upper = Beta(self.losses + 1, self.wins).sf(0.5) * mean
         return share * (2 * upper - half.sf(0.5))
 
@@ -381,9 +381,9 @@ def discordant(wins: float, losses: float, rest: float) -> Any:
 @dataclass(frozen=True, eq=False)
 class StudentT(Distribution):
     """
-    Student's t distribution with a location and a scale; a point mass where the scale is 0.
+    Student's t distribution with a location and a scale; a point mass if the scale is 0.
 
-    The mean is the location also where the distribution has none.
+    The mean is the location, even if the distribution has no mean.
 
     Attributes
     ----------
@@ -458,13 +458,14 @@ class StudentT(Distribution):
 @dataclass(frozen=True, eq=False)
 class Truncated(Distribution):
     """
-    A distribution of one number within bounds: what its density is between them, over its mass.
+    Distribution of one number truncated to an interval.
 
     Attributes
     ----------
     distribution : Distribution
+        Distribution before truncation.
     support : pair of float
-        The bounds, infinite where there is none.
+        Bounds of the interval, which may be infinite.
 
     Examples
     --------
@@ -482,7 +483,7 @@ class Truncated(Distribution):
 
     @cached_property
     def _mass(self):
-        """The mass below the lower bound, and below the upper one."""
+        """Mass below the lower bound and mass up to the upper bound."""
         low, high = self.support
         outside = self.distribution.cdf(low) - self.distribution.mass_at(low)
         return float(outside), float(self.distribution.cdf(high))

@@ -1,4 +1,4 @@
-"""Dirichlet distributions as arrays of pseudo-counts: drawing, densities, marginal likelihood."""
+"""Dirichlet distributions as arrays of pseudo-counts: draws, densities, marginal likelihood."""
 
 import numpy as np
 from scipy import special
@@ -10,15 +10,15 @@ from bayescm.validate import fail
 _TINY_SHAPE = 0.1
 # Gamma variates below this are replaced by the smallest normal number.
 _SMALLEST = 1e-300
-# Gamma variates below this do not change sums that are about 1 or more.
+# Gamma variates below this have no effect on sums of about 1 or more.
 _NOTHING = 1e-7
-# Gamma variates are drawn one by one if a larger share than this is not almost 0: both ways then
-# take about the same time.
+# All gamma variates are drawn if a larger share than this is not almost 0. At this share, both
+# methods take about the same time.
 _MOST_FEW = 0.75
 
 
 def default_concentration(classes):
-    """Return the default prior pseudo-counts of a cell: each class has 2 / C to spread."""
+    """Return the default prior pseudo-count of a cell, so that each class gets 2 / C in total."""
     return 2 / classes**2
 
 
@@ -29,17 +29,19 @@ def pseudo_counts(cells, concentration, *, abstains=False):
     Parameters
     ----------
     cells : array_like, shape (..., C, C)
+        Observed counts.
     concentration : float or array_like, optional
-        One number or (..., C, C); by default `default_concentration`.
+        A number or an array (..., C, C). The default is `default_concentration`.
     abstains : bool, default False
-        Whether the last label is an abstention. Its row, which nothing is, stays 0, and it does not
-        count as a class in the default concentration.
+        Whether the last label is an abstention. Its row remains 0, because no example has it as its
+        actual class. It does not count as a class in the default concentration.
 
     Raises
     ------
     ValueError
-        If a concentration is negative. Where one is 0 in a cell without counts the posterior is
-        improper, though that of some measures is not: see `check_proper`.
+        If a concentration is negative. A concentration of 0 in a cell without counts is allowed.
+        The posterior is then improper, although some measures still have a proper distribution; see
+        `check_proper`.
     """
     cells = np.asarray(cells, float)
     if concentration is None:
@@ -59,7 +61,7 @@ def pseudo_counts(cells, concentration, *, abstains=False):
 
 
 def check_proper(weights, labels=None, *, abstains=False):
-    """Return the parameters, or raise where one is 0: the posterior is improper then."""
+    """Return the parameters; raise an error if one is 0, so that the posterior is improper."""
     empty = weights[..., : weights.shape[-1] - abstains, :] == 0
     if empty.any():
         names = range(weights.shape[-1]) if labels is None else labels
@@ -80,18 +82,18 @@ def draw(weights, size, rng, axes=1):
     Parameters
     ----------
     weights : ndarray
-        Parameters > 0; the last `axes` axes sum to 1 together.
+        Parameters > 0. The last `axes` axes belong to one Dirichlet distribution.
     size : int
         Number of draws.
     rng : numpy.random.Generator
         Source of randomness.
     axes : {1, 2}
-        Number of trailing axes that one Dirichlet distribution runs over.
+        Number of trailing axes of each Dirichlet distribution.
 
     Returns
     -------
     ndarray, shape (size, *weights.shape)
-        Strictly positive.
+        Strictly positive draws.
     """
     over = tuple(range(-axes, 0))
     if weights.min() >= _TINY_SHAPE:
@@ -109,10 +111,11 @@ def draw(weights, size, rng, axes=1):
 
 def large_gammas(weights, size, rng, smallest=_SMALLEST):
     """
-    Draw independent gamma variates of scale 1, leaving out those that are almost 0.
+    Draw independent gamma variates of scale 1, except those that are almost 0.
 
-    A table of many classes has a few cells with counts, and many cells with a shape far below 1,
-    nearly all of whose variates are almost 0. Time and memory are proportional to the others.
+    Use this function for tables of many classes, in which most cells have a shape far below 1.
+    Nearly all variates of these cells are almost 0. Time and memory are proportional to the number
+    of the others.
 
     Parameters
     ----------
@@ -123,19 +126,20 @@ def large_gammas(weights, size, rng, smallest=_SMALLEST):
     rng : numpy.random.Generator
         Source of randomness.
     smallest : float
-        Variates below about this are left out.
+        Approximate threshold below which variates are omitted.
 
     Returns
     -------
     place : ndarray of int, shape (m,)
         Indices into the flat array of shape (size, weights.size).
     gammas : ndarray, shape (m,)
+        Variates at these indices.
 
     Notes
     -----
-    G(a) = G(a + 1) U**(1/a) is left out if U**(1/a) <= s, with probability s**a. Whether the others
-    occur is a Bernoulli process with the largest of their probabilities 1 - s**a, thinned to the
-    probability of each cell. Given that U > s**a, U is uniform.
+    G(a) = G(a + 1) U**(1/a) is omitted if U**(1/a) <= s, which has probability s**a. The positions
+    of the remaining variates come from a Bernoulli process with the largest of their probabilities
+    1 - s**a, thinned to the probability of each cell. Given that U > s**a, U is uniform.
     """
     flat = weights.ravel()
     tiny = flat < _TINY_SHAPE
@@ -164,7 +168,7 @@ def _share_not_small(shapes, smallest):
 
 
 def _probability_of_large(shapes, smallest):
-    """Return 1 - s**a, which keeps its digits for the smallest shapes a."""
+    """Return 1 - s**a, accurate even for the smallest shapes a."""
     return -np.expm1(np.log(smallest) * shapes)
 
 
@@ -175,7 +179,7 @@ def _bernoulli_process(probability, size, rng):
     while not indices.size or indices[-1] < size:
         gaps = rng.geometric(probability, int(expected + 5 * np.sqrt(expected)) + 10)
         last = indices[-1] if indices.size else -1
-        # Longer gaps end beyond the last event as well, and their sum might overflow.
+        # Longer gaps would also end beyond the last event, but their sum might overflow.
         indices = np.concatenate([indices, last + np.cumsum(np.minimum(gaps, size + 1))])
     return indices[: np.searchsorted(indices, size)]
 
@@ -193,8 +197,8 @@ def draw_class_totals(weights, size, rng):
     """
     Draw tp, fn, fp and tn of every class from Dirichlet distributions of whole tables.
 
-    The tables themselves are not made: time and memory are proportional to the number of cells that
-    are not almost 0, and of classes.
+    The tables themselves are not built. Time and memory are proportional to the number of classes
+    and of cells that are not almost 0.
 
     Parameters
     ----------
@@ -208,7 +212,7 @@ def draw_class_totals(weights, size, rng):
     Returns
     -------
     ClassTotals
-        Of arrays (size, ..., C).
+        Totals with arrays (size, ..., C).
     """
     place, gammas = large_gammas(weights, size, rng)
     return ClassTotals.from_cells(place, gammas, (size, *weights.shape))
@@ -216,7 +220,7 @@ def draw_class_totals(weights, size, rng):
 
 def draw_sparse(weights, size, rng):
     """
-    Draw from Dirichlet distributions most of whose parameters are far below 1.
+    Draw from Dirichlet distributions whose parameters are mostly far below 1.
 
     Parameters
     ----------
@@ -230,7 +234,7 @@ def draw_sparse(weights, size, rng):
     Returns
     -------
     ndarray, shape (size, ..., K)
-        Strictly positive. Gamma variates below 1e-7 are not drawn.
+        Strictly positive draws. Gamma variates below 1e-7 are not drawn.
     """
     return _dense(large_gammas(weights, size, rng, _NOTHING), (size, *weights.shape), (-1,))
 
@@ -243,7 +247,7 @@ def logpdf(theta, weights, axes=1):
 
 
 def log_marginal(cells, weights, axes=1):
-    """Return the log probability of the counts, their Dirichlet parameters integrated out."""
+    """Return the log marginal likelihood of the counts."""
     over = tuple(range(-axes, 0))
     prior = weights - cells
     ways = special.gammaln(cells.sum(axis=over) + 1) - special.gammaln(cells + 1).sum(axis=over)

@@ -1,4 +1,4 @@
-"""Distributions that are lists of numbers: weighted atoms, and draws."""
+"""Distributions represented by lists of numbers: weighted atoms and draws."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -12,30 +12,31 @@ from numpy.typing import ArrayLike
 from bayescm.distributions.base import Distribution, check_interval, one_by_one
 from bayescm.distributions.hdi import INTERIOR
 
-_SAME = 1e-12  # atoms that differ by rounding only are one
-# Infinity that is less probable is taken for the largest number: of likelihood ratios of large
-# tables it would make a mean infinite that no test set will show.
+_SAME = 1e-12  # atoms that differ only by rounding are merged
+# An infinite value with a smaller probability is treated as the largest finite one. Otherwise, the
+# mean of likelihood ratios of large tables would be infinite although no test set shows it.
 NEVER = 1e-6
-# Standard errors that both ends of an interval are within in 95 % of samples of draws: the normal
-# quantile of 1 - .05 / 4 is 2.24, and a standard error that is estimated is itself off by a tenth.
+# Standard errors that cover both ends of an interval in 95% of samples of draws. The normal
+# quantile of 1 - 0.05 / 4 is 2.24, and an estimated standard error is itself off by a tenth.
 _CONFIDENCE = 2.4
-# The same of evenly spread nodes, in standard errors of as many independent draws: .95 of 80
-# intervals of five folds are within (docs/results/recomputed_stated_errors.csv).
+# The same for evenly spread nodes, in standard errors of as many independent draws. It covers 95%
+# of 80 intervals of five folds (docs/results/recomputed_stated_errors.csv).
 _CONFIDENCE_OF_NODES = 1.5
 _BATCHES = 16
-# Chains from which on their own variance tells how many draws are effective, to a tenth; fewer are
-# long, and their autocorrelation tells.
+# With this many chains, the variance between chains gives the effective number of draws, to a
+# tenth.
+# Fewer chains are longer, and their autocorrelation is used instead.
 _MANY_CHAINS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Discrete(Distribution):
     """
-    Finitely many values and their weights: a measure of every possible test set.
+    Discrete distribution with finitely many values, such as a measure over all test sets.
 
-    Build it with `Discrete.of`, which sorts, merges and leaves out NaN. A quantile is the smallest
-    value that at least the mass q does not exceed; the HDI is the shortest interval of at least
-    the mass.
+    Build it with `Discrete.of`, which sorts and merges values and drops NaN. A quantile is the
+    smallest value whose distribution function reaches q. The HDI is the shortest interval with at
+    least the requested mass.
 
     Examples
     --------
@@ -121,7 +122,7 @@ class Discrete(Distribution):
         low, high = self.values[fits], self.values[stop[fits]]
         with np.errstate(invalid="ignore"):
             widths = np.where(low == high, 0.0, high - low)
-        # Where all that have the mass reach to infinity, the one that starts last.
+        # If all candidates are infinitely long, take the one that starts last.
         best = fits[-1 if np.isinf(widths).all() else np.argmin(widths)]
         return self.values[[best, stop[best]]]
 
@@ -131,7 +132,7 @@ class Discrete(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class WeightedNodes(Discrete):
-    """A continuous distribution as weighted nodes: its quantiles are interpolated."""
+    """Continuous distribution represented by weighted nodes, with interpolated quantiles."""
 
     how: ClassVar[str] = "quadrature"
 
@@ -140,10 +141,10 @@ class WeightedNodes(Discrete):
 
     def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return the interval of a kind and the errors of its ends.
+        Return an interval of the given kind and the errors of its ends.
 
-        Those of the shortest interval are as of as many draws, by their spread between sixteen
-        parts of the nodes, see `Empirical.interval_with_error`.
+        For the shortest interval, the errors come from its spread between sixteen parts of the
+        nodes; see `Empirical.interval_with_error`.
         """
         ends, errors = super().interval_with_error(prob, kind)
         if kind != "hdi" or len(self.values) < 2 * _BATCHES:
@@ -162,7 +163,7 @@ class WeightedNodes(Discrete):
         return ends, np.maximum(errors, _CONFIDENCE * spread / _BATCHES ** (1 / 3))
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        # Of nodes that are evenly spread it is less than that of as many independent draws.
+        # Evenly spread nodes have a smaller error than as many independent draws.
         level, size = self.cdf(x), 1 / (self.weights**2).sum()
         width = _CONFIDENCE_OF_NODES * np.sqrt(np.maximum(level * (1 - level), 1 / size) / size)
         return _distance(self.quantile(level - width), self.quantile(level + width)) / 2
@@ -171,19 +172,20 @@ class WeightedNodes(Discrete):
 @dataclass(frozen=True, eq=False)
 class Empirical(Distribution):
     """
-    The distribution of draws.
+    Distribution represented by draws.
 
     Attributes
     ----------
     draws : ndarray, shape (size, ...)
-        Draws along the first axis; NaN where the measure was undefined.
+        Draws along the first axis, NaN if the measure was undefined.
     draw_clusters : int
-        Number of clusters of dependent draws, such as chains, that follow each other in the draws,
-        of equal length but for the last; above 1 the Monte Carlo error counts effective draws.
+        Number of consecutive clusters of dependent draws, such as chains, all of the same length
+        except possibly the last. If above 1, the Monte Carlo error uses the effective number of
+        draws.
     how : str
-        How the draws were made.
+        Method that made the draws.
     effective_draws : float
-        Independent draws that they are worth at most, for that error.
+        Upper bound on the effective number of draws, for the Monte Carlo error.
 
     Examples
     --------
@@ -199,8 +201,8 @@ class Empirical(Distribution):
 
     @classmethod
     def difference(cls, first: np.ndarray, second: np.ndarray) -> "Empirical":
-        """Return the distribution of first - second, 0 where they differ by rounding only."""
-        # Classifiers of the same examples have one prevalence, each summed in an order of its own.
+        """Return the distribution of first - second, with differences due to rounding set to 0."""
+        # Classifiers on the same examples have equal prevalences that differ only by rounding.
         equal = np.isclose(first, second, rtol=_SAME, atol=0) & np.isfinite(first)
         return cls(np.where(equal, 0.0, first - second))
 
@@ -228,7 +230,7 @@ class Empirical(Distribution):
 
     @cached_property
     def _sorted(self):
-        """Return the draws, contiguous along the last axis, and the share of valid ones."""
+        """Sorted draws along the last axis, and the number of valid ones."""
         rows = np.sort(np.moveaxis(self.draws, 0, -1), axis=-1)  # NaN goes last
         return rows, (~np.isnan(rows)).sum(axis=-1)
 
@@ -242,13 +244,13 @@ class Empirical(Distribution):
         return self._share(np.equal, x)
 
     def probability_error(self, x: ArrayLike) -> np.ndarray:
-        # Of draws that are all on one side, as if one were on the other
+        # If all draws are on one side, one draw is assumed on the other.
         size, below = np.maximum(self._effective(self._sorted[1]), 1), self.cdf(x)
         return np.sqrt(np.maximum(below * (1 - below), 1 / size) / size)
 
     def _share(self, relation, x):
         def ask(x):
-            with np.errstate(invalid="ignore"):  # no draw is defined: NaN
+            with np.errstate(invalid="ignore"):  # NaN if no draw is defined
                 return relation(self.draws, x).sum(axis=0) / self._sorted[1]
 
         return one_by_one(ask, x, self.shape)
@@ -270,7 +272,7 @@ class Empirical(Distribution):
         return one_by_one(self._estimate, x, self.shape)
 
     def _estimate(self, x):
-        """Return a kernel density estimate at x, one number for each member of the batch."""
+        """Return a kernel density estimate at x, one number per member of the batch."""
         x, estimates = np.broadcast_to(x, self.shape), np.empty(self.shape)
         for index in np.ndindex(self.shape):
             grid, density = self._kernels[index]
@@ -294,7 +296,7 @@ class Empirical(Distribution):
 
     def _moment(self, function: Callable) -> Any:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore", RuntimeWarning)  # nothing but NaN: the answer is NaN
+            warnings.simplefilter("ignore", RuntimeWarning)  # all draws NaN: the result is NaN
             return function(self.draws)
 
     def mode(self) -> np.ndarray:
@@ -322,13 +324,13 @@ class Empirical(Distribution):
 
     def interval_with_error(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return the interval of a kind and the errors of its ends, (..., 2) each.
+        Return an interval of the given kind and the errors of its ends, (..., 2) each.
 
-        The error is the half of a 95 % interval: both ends are within theirs of the ends that ever
-        more draws would have in 95 % of samples. That of a quantile is its distance from those
-        whose levels are off by so many standard errors. The ends of the shortest interval move
-        with the cube root of the number of draws, and more than those of a quantile; their spread
-        is that between batches of draws (Kim & Pollard, 1990).
+        The error is the half width of a 95% interval: in 95% of samples of draws, both ends are
+        within their errors of the ends for infinitely many draws. The error of a quantile is its
+        distance to the quantiles whose levels differ by `_CONFIDENCE` standard errors. The ends of
+        the shortest interval converge with the cube root of the number of draws, more slowly than
+        quantiles (Kim & Pollard, 1990). Their spread is estimated between batches of draws.
 
         References
         ----------
@@ -344,27 +346,28 @@ class Empirical(Distribution):
         return check_interval(self.eti(prob), np.moveaxis(errors, 0, -1))
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        # Where no draw is defined any level will do: its quantile is undefined as well.
+        # If no draw is defined, any level will do, because its quantile is undefined as well.
         return self._error_of_quantile(np.nan_to_num(self._share(np.less_equal, x), nan=0.5))
 
     def _error_of_quantile(self, level):
-        """Return how far the quantile at a level is from those at levels that may be the same."""
+        """Return the distance of a quantile from the quantiles at indistinguishable levels."""
         size = np.maximum(self._effective(self._sorted[1]), 1)
         width = _CONFIDENCE * np.sqrt(np.maximum(level * (1 - level), 1 / size) / size)
         low, value, high = (self.quantile(level + side * width) for side in (-1, 0, 1))
         return np.maximum(_distance(low, value), _distance(value, high))
 
     def _error_of_hdi(self, prob):
-        """Return errors by the spread of the ends over batches, NaN where these are empty."""
+        """Return errors from the spread of the ends over batches, NaN for tiny batches."""
         size = len(self.draws) // _BATCHES
         if size < 2:
             return np.full((*self.shape, 2), np.nan)
         batches = self.draws[: size * _BATCHES].reshape(_BATCHES, size, *self.shape)
         ends = Empirical(np.moveaxis(batches, 1, 0)).hdi(prob)
         with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-            warnings.simplefilter("ignore", RuntimeWarning)  # of a batch without a defined draw
+            warnings.simplefilter("ignore", RuntimeWarning)  # for batches without a defined draw
             spread = np.nanstd(ends, axis=0, ddof=1)
-        if self.draw_clusters > 1:  # the batches follow a chain, and move as it does
+        # Batches follow the chains, so their spread includes the dependence of draws.
+        if self.draw_clusters > 1:
             return _CONFIDENCE * spread / _BATCHES ** (1 / 3)
         valid = self._sorted[1]
         scarce = valid / np.maximum(self._effective(valid), 1)
@@ -379,28 +382,29 @@ class Empirical(Distribution):
         if clusters >= _MANY_CHAINS:
             effective = np.minimum(_effective_of_many_chains(by_chain), valid)
         else:
-            with np.errstate(invalid="ignore"):  # its quantiles may be infinite
+            with np.errstate(invalid="ignore"):  # quantiles may be infinite
                 effective = _array_stats().ess(
                     by_chain, chain_axis=0, draw_axis=1, method="tail", prob=0.95
                 )
-        # Among draws that are undefined in part there is no telling how chains move.
+        # Autocorrelation is unknown if some draws are undefined.
         return np.where(np.isfinite(effective), effective, valid)
 
 
 @dataclass(frozen=True, eq=False)
 class AttainedEnds(Empirical):
     """
-    Draws of a measure, whose interval reaches the end of the scale where the sample does.
+    Draws of a measure, with intervals that reach the end of the scale if the sample does.
 
-    Classes that are told apart without a mistake may be so in the population: an interval that cuts
-    off a tail at 1 leaves out just what was observed, and covers none of the populations whose area
-    is next to 1. As of Jeffreys' interval of n successes in n trials the upper limit is then 1, and
-    as of none the lower one is 0 (Brown, Cai & DasGupta, 2001, section 4.1.3).
+    If a sample separates the classes perfectly, the population may do so too. An interval that cuts
+    off a tail at 1 would exclude the observed value, and would never cover a population whose area
+    is close to 1. The upper limit is therefore 1, as in Jeffreys' interval for n successes in n
+    trials. Likewise, the lower limit is 0 if the sample is at 0 (Brown, Cai & DasGupta, 2001,
+    section 4.1.3).
 
     Attributes
     ----------
     least, most : float
-        The ends of the scale.
+        Ends of the scale.
     value : ndarray, shape (...)
         The measure in the sample.
 
@@ -440,15 +444,15 @@ class AttainedEnds(Empirical):
 
 def _effective_of_many_chains(by_chain):
     """
-    Return how many independent draws those of many short chains (M, L, ...) are worth in the tails.
+    Return the effective number of draws in the tails, for many short chains (M, L, ...).
 
-    The share of draws beyond the quantile of a tail has the variance p (1 - p) / n where n draws
-    are independent; that of the mean of M chains is told by how the shares of chains vary.
+    For n independent draws, the share of draws beyond a tail quantile has the variance p (1 - p) /
+    n. The variance of the mean over M chains is estimated from the shares of the single chains.
     """
     chains, effective = len(by_chain), np.inf
     for side, tail in ((-1, 0.025), (1, 0.975)):
         with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
-            warnings.simplefilter("ignore", RuntimeWarning)  # nothing but NaN
+            warnings.simplefilter("ignore", RuntimeWarning)  # all draws NaN
             end = np.nanquantile(by_chain, tail, axis=(0, 1))
             share = (side * by_chain >= side * end).mean(axis=1)
             mean = share.mean(axis=0)
@@ -458,13 +462,13 @@ def _effective_of_many_chains(by_chain):
 
 
 def _distance(low, high):
-    """Return a distance; none between equal infinite values."""
+    """Return high - low, with 0 between equal infinite values."""
     with np.errstate(invalid="ignore"):
         return np.where(low == high, 0.0, high - low)
 
 
 def _array_stats():
-    # A second to import, and distributions that are not draws do not need it.
+    # The import takes a second, and only distributions of draws need it.
     from arviz_stats.base import array_stats
 
     return array_stats

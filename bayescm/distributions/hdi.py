@@ -1,17 +1,17 @@
 """
-The interval of highest density and the mode of any distribution with a cdf and a density.
+Highest-density intervals and modes of any distribution with a cdf and a density.
 
-This is the general solver, which `Distribution` uses. It asks for quantiles, probabilities and
-densities only. Some distributions know more, and have faster or more accurate solvers:
+This is the general solver, which `Distribution` uses. It needs only quantiles, probabilities and
+densities. Some distributions have faster or more accurate solvers:
 
-- functions of independent shares and pre-integrated functions know the slope of the density on
-  their lattices: `newton`, with `both_ends` of this file and one `shortest_candidate`;
-- beta variables and F1 have densities in closed form: `beta.beta_highest`, which solves thousands
-  of them at once with two evaluations of the incomplete beta function each. Newton's method with
-  that function in every step takes twice as long, and the general solver ten times;
-- distributions by moments are polynomials in the normal score: `moments.QuantilePolynomial`;
-- a reciprocal may have mass at infinity, to which intervals then extend: `reciprocal`;
-- draws have ArviZ's interval, and values with weights, which ArviZ does not take, `Discrete.hdi`.
+- Functions of independent shares and pre-integrated functions have the slope of the density on
+  their lattices. `newton` uses it, with `both_ends` of this module and one `shortest_candidate`.
+- Beta variables and F1 have densities in closed form. `beta.beta_highest` solves thousands of them
+  at once, with two evaluations of the incomplete beta function each. Newton's method with that
+  function in every step takes twice as long, and the general solver ten times.
+- Distributions by moments are polynomials in the normal score (`moments.QuantilePolynomial`).
+- A reciprocal may have mass at infinity, which its intervals then include (`reciprocal`).
+- Draws use ArviZ's interval. ArviZ does not support weighted values, so these use `Discrete.hdi`.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ ONE_INTERVAL = (INTERIOR, LOWER, UPPER)
 
 
 def remark(kind: str) -> str:
-    """Return what is to be said of an interval of this kind, where it is not the only candidate."""
+    """Return a remark about an interval of this kind, empty if it is the only candidate."""
     if kind in ONE_INTERVAL:
         return ""
     not_the_only = kind in (SEVERAL_MODES, U_SHAPED, NOT_UNIMODAL)
@@ -34,24 +34,28 @@ def remark(kind: str) -> str:
 
 
 _SHARES = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9])
-_AWAY = np.array([0.1, 1.0, 10.0, 1e3, 1e6])  # widths of the interval, where there is no end
+_AWAY = np.array([0.1, 1.0, 10.0, 1e3, 1e6])  # in widths of the interval, for an infinite end
 _INSIDE = np.r_[1e-6, 1e-3, 0.1:0.95:0.1, 1 - 1e-3, 1 - 1e-6]
-_SPLITS = np.linspace(-16, 16, 65)  # log odds of the mass below, among what an interval leaves
+_SPLITS = np.linspace(-16, 16, 65)  # log odds of the share of the left-out mass that is below
 _GOLDEN = (5**0.5 - 1) / 2  # ratio of the golden section
-_GOLDEN_STEPS = 36  # the bracket is 3e-8 of its first length then
-_TOLERANCE = 0.01  # of the densities that are compared, on a rough grid
-_LIMIT = 600.0  # of the scale of a link: exp stays finite
+_GOLDEN_STEPS = 36  # they shrink the bracket to 3e-8 of its length
+_TOLERANCE = 0.01  # relative tolerance for comparing densities on a rough grid
+_LIMIT = 600.0  # of the scale of a link, so that exp stays finite
 
 
 class Link:
-    """A scale y in (-600, 600) for a number in (low, high): log odds, a log or asinh."""
+    """
+    Transformation between a number in (low, high) and a scale y in (-600, 600).
+
+    The transformation is the logit, a logarithm or asinh, depending on which ends are finite.
+    """
 
     def __init__(self, low, high):
         self.low, self.high = low, high
         self.from_low, self.to_high = np.isfinite(low).all(), np.isfinite(high).all()
 
     def to_x(self, y):
-        """Return the number."""
+        """Return the number x at y."""
         if self.from_low and self.to_high:
             return self.low + (self.high - self.low) * special.expit(y)
         if self.from_low:
@@ -59,7 +63,7 @@ class Link:
         return self.high - np.exp(-y) if self.to_high else np.sinh(y)
 
     def to_y(self, x):
-        """Return the scale, kept inside its limits."""
+        """Return the scale y at x, clipped to its limits."""
         with np.errstate(divide="ignore", invalid="ignore"):
             y = 0.0 if self.from_low or self.to_high else np.arcsinh(x)
             if self.from_low:
@@ -75,7 +79,7 @@ class Link:
         return np.exp(y if self.from_low else -y) if self.from_low or self.to_high else np.cosh(y)
 
     def log_slope(self, y):
-        """Return the log of dx/dy, which does not underflow."""
+        """Return log(dx/dy) without underflow."""
         if self.from_low and self.to_high:
             return np.log(self.high - self.low) - np.abs(y) - 2 * np.log1p(np.exp(-np.abs(y)))
         if self.from_low or self.to_high:
@@ -83,13 +87,13 @@ class Link:
         return np.logaddexp(y, -y) - np.log(2)
 
     def bend(self, y):
-        """Return the slope of the log of dx/dy."""
+        """Return the derivative of log(dx/dy) with respect to y."""
         if self.from_low and self.to_high:
             return -np.tanh(y / 2)
         return 1.0 if self.from_low else -1.0 if self.to_high else np.tanh(y)
 
     def step(self, y, q, below, density):
-        """Return Newton's step towards the quantile in the normal scale, and where it is known."""
+        """Return Newton's step to the quantile on the normal scale, and whether it is defined."""
         is_inner = (below > 1e-100) & (below < 1 - 1e-15) & (density > 0)
         z = special.ndtri(np.where(is_inner, below, 0.5))
         with np.errstate(all="ignore"):
@@ -98,7 +102,7 @@ class Link:
 
 
 class Members:
-    """Some members of a batch in rows, as `highest` and `peak` ask them: points are (m, P)."""
+    """Selected members of a batch as rows for `highest` and `peak`, with points (m, P)."""
 
     def __init__(self, distribution: Any, index: np.ndarray | None = None):
         self.distribution, self.shape = distribution, distribution.shape
@@ -117,12 +121,12 @@ class Members:
         return self._ask(self.distribution.quantile, q)
 
     def probabilities(self, x, rough=False):
-        """Return the distribution function and the density, infinite ends allowed."""
+        """Return the distribution function and the density; ends may be infinite."""
         with np.errstate(all="ignore"):
             return self._ask(self.distribution.cdf, x), self._ask(self.distribution.pdf, x)
 
     def _ask(self, function, points):
-        """Ask the whole batch, the points of the members that are not meant filled up."""
+        """Evaluate a function for the whole batch, with padding for unselected members."""
         padded = np.broadcast_to(points[:1], (int(np.prod(self.shape)), points.shape[1])).copy()
         padded[self.index] = points
         answers = np.asarray(function(padded.T.reshape(-1, *self.shape)))
@@ -131,24 +135,25 @@ class Members:
 
 def highest(rows: Any, prob: float) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return intervals of highest density and their kinds.
+    Return highest-density intervals and their kinds.
 
-    A candidate is taken where the density is nowhere lower inside and nowhere higher outside, on a
-    grid that gets dense towards the ends. The candidates are the interval with equal levels at both
-    ends, and those that start or stop at the end of the support. Where none will do, the density
-    has several humps, and the interval is the shortest one that has the mass; where it is flat, it
-    is the equal-tailed one.
+    The candidates are the interval with equal densities at both ends, and the intervals that start
+    or stop at an end of the support. A candidate is accepted if the density is nowhere lower inside
+    and nowhere higher outside, on a grid that is dense near the ends. If no candidate is accepted,
+    the density has several modes. The result is then the shortest interval with the requested mass.
+    For a flat density, it is the equal-tailed interval.
 
     Parameters
     ----------
     rows : Members
-        With ``quantiles(q)``, ``probabilities(x)``, ``take(index)`` and ``link``, for m
-        distributions.
+        m distributions, with ``quantiles(q)``, ``probabilities(x)``, ``take(index)`` and ``link``.
     prob : float
+        Mass of the intervals.
 
     Returns
     -------
     ndarray (m, 2), ndarray of str (m,)
+        Intervals and kinds.
     """
     central = rows.quantiles(np.array([[(1 - prob) / 2, (1 + prob) / 2]]))
     ends, kinds = np.array(central), _kinds_without(rows, central)
@@ -168,11 +173,11 @@ def highest(rows: Any, prob: float) -> tuple[np.ndarray, np.ndarray]:
 
 def shortest(rows: Any, prob: float) -> np.ndarray:
     """
-    Return the shortest intervals of a mass, (m, 2), whatever the density.
+    Return the shortest intervals with a given mass, (m, 2), for any density.
 
-    With u below it an interval has the length Q(u + prob) - Q(u), of which the least is looked for
-    on a grid of u that is dense at both ends, and then between its neighbours by golden sections
-    (Kiefer 1953, doi:10.1090/S0002-9939-1953-0055639-3).
+    With mass u below it, the interval has the length Q(u + prob) - Q(u). The minimum is searched on
+    a grid of u that is dense at both ends, and then refined by golden-section search (Kiefer 1953,
+    doi:10.1090/S0002-9939-1953-0055639-3).
     """
     grid = (1 - prob) * np.r_[0.0, special.expit(_SPLITS), 1.0]
 
@@ -190,19 +195,19 @@ def shortest(rows: Any, prob: float) -> np.ndarray:
         inner, outer = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
         shorter = length_of(inner) <= length_of(outer)
         left, right = np.where(shorter, left, inner), np.where(shorter, outer, right)
-    # At an end of the support nothing is left out.
+    # At an end of the support, the interval excludes nothing on that side.
     candidates = np.concatenate([grid[best], (left + right) / 2], -1)
     choice = length_of(candidates).argmin(-1)[:, None]
     return np.concatenate(ends_of(np.take_along_axis(candidates, choice, -1)), -1)
 
 
 def peak(rows: Any, kinds: np.ndarray) -> np.ndarray:
-    """Zoom in on the greatest density, (m,); NaN where that has several humps, or none."""
+    """Return the position of the highest density, (m,), or NaN if there is not exactly one mode."""
     spread = rows.quantiles(np.array([[0.001, *np.linspace(0.05, 0.95, 10), 0.999]]))
     low, high = (np.broadcast_to(end, (len(spread), 1)) for end in (rows.link.low, rows.link.high))
     steps = np.linspace(0, 1, 4, endpoint=False)
     between = (spread[:, :-1, None] + np.diff(spread)[..., None] * steps).reshape(len(spread), -1)
-    # Far out, where a support has no end, there is no mode: Q(0.001) and Q(0.999) will do.
+    # If the support is infinite, the mode is between Q(0.001) and Q(0.999).
     first = np.where(np.isfinite(low), low, spread[:, :1])
     last = np.where(np.isfinite(high), high, spread[:, -1:])
     x = np.concatenate([first, between, spread[:, -1:], last], axis=-1)
@@ -217,7 +222,7 @@ def peak(rows: Any, kinds: np.ndarray) -> np.ndarray:
 
 
 def _kinds_without(rows, central):
-    """Say why there is no interval of highest density, should there be none."""
+    """Return the reason why there may be no highest-density interval."""
     left, right = central[:, :1], central[:, 1:]
     inside = left + (right - left) * np.array([0, 0.3, 0.5, 0.7, 1])
     before, after = left - 0.9 * (left - rows.link.low), right + 0.9 * (rows.link.high - right)
@@ -232,7 +237,7 @@ def _kinds_without(rows, central):
 
 
 def _equal_levels(rows, prob, start):
-    """Newton's method on both ends, on a rough grid first; slopes by differences."""
+    """Solve for both ends by Newton's method, on a rough grid first, with difference slopes."""
     y = rows.link.to_y(start)
     for rough, tolerance, most in [(True, 1e-3, 15), (False, 1e-5, 8)]:
         for _ in range(most):
@@ -273,10 +278,10 @@ def both_ends(gap, excess, densities, slopes):
     Parameters
     ----------
     gap, excess : ndarray
-        Log density at the upper end minus log density at the lower end; mass between the ends minus
-        the requested mass.
+        ``gap`` is the log density at the upper end minus the log density at the lower end.
+        ``excess`` is the mass between the ends minus the requested mass.
     densities, slopes : pair of ndarray
-        At the lower and the upper end, the density and the slope of its log.
+        Densities, and slopes of the log densities, at the lower and the upper end.
     """
     (low, high), (rise, fall) = densities, slopes
     scale = 1 / (high * rise - low * fall)
@@ -294,7 +299,7 @@ def _to_high(rows, prob, start):
 
 
 def _is_highest(rows, ends):
-    """Say whether the density is higher everywhere inside the ends than outside, on a grid."""
+    """Return True if the density is higher everywhere inside the ends than outside, on a grid."""
     defined = np.isfinite(ends[:, 0]) & ~np.isnan(ends[:, 1]) & (ends[:, 0] < ends[:, 1])
     low, high = rows.link.low, rows.link.high
     left, right = np.where(defined[:, None], ends, 0.5).T[..., None]
@@ -309,7 +314,8 @@ def _is_highest(rows, ends):
     at_left, at_right, inner, before, beyond = np.split(density, cuts, axis=-1)
     at_left = np.where((left > low) | ~rows.link.from_low, at_left, np.inf)
     at_right = np.where((right < high) | ~rows.link.to_high, at_right, np.inf)
-    defined &= ((at_left > 0) & (at_right > 0)).all(axis=-1)  # else the density is not known there
+    # A density of 0 at an end means that the density is unknown there.
+    defined &= ((at_left > 0) & (at_right > 0)).all(axis=-1)
     higher = inner >= np.minimum(at_left, at_right) * (1 - _TOLERANCE)
     lower = [before <= at_left * (1 + _TOLERANCE), beyond <= at_right * (1 + _TOLERANCE)]
     return defined & higher.all(axis=-1) & np.concatenate(lower, axis=-1).all(axis=-1)

@@ -1,10 +1,10 @@
 """
-Beta variables of any size: the incomplete beta function, its inverse, and log odds.
+Beta variables with parameters of any size: incomplete beta function, inverse and log odds.
 
-Measured with scipy 1.18: ``betaincinv(1000, b, q)`` is wrong by 2e-5 normal scores for b = 1e7, by
-0.03 for 1e8 and by more than 10 from 1e9 on, for this first parameter only; and
-``betainc(n, n, x)`` is right to 1e-11 up to n = 1e10 and wrong by 1e-3 for 1e11. The functions here
-correct both, and are scipy's otherwise.
+With scipy 1.18, ``betaincinv(1000, b, q)`` has an error of 2e-5 normal scores for b = 1e7, 0.03 for
+1e8, and more than 10 from 1e9 on, for this first parameter only. ``betainc(n, n, x)`` is accurate
+to 1e-11 up to n = 1e10 and has an error of 1e-3 for 1e11. The functions in this module correct both
+and otherwise call scipy.
 """
 
 from functools import cache
@@ -28,16 +28,16 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
 
 
 def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
-    """Return the mass of Beta(a, b) beyond x. Equivalent to ``scipy.special.betaincc``."""
+    """Return the mass of Beta(a, b) above x. Equivalent to ``scipy.special.betaincc``."""
     x = np.asarray(x)
-    # By betainc of 1 - x, where that keeps its digits: it takes a quarter of the time.
+    # If 1 - x keeps its digits, betainc of 1 - x takes a quarter of the time.
     if np.all(x > _FAR):
         return _by_size(special.betainc, b, a, 1 - x, 1)
     return _by_size(special.betaincc, a, b, x, -1)
 
 
 def _by_size(direct, a, b, x, sign):
-    """Return the mass by an expansion where both parameters are huge, by scipy elsewhere."""
+    """Return the mass by an expansion if both parameters are huge, and by scipy otherwise."""
     huge = np.minimum(a, b) > _HUGE
     if not np.any(huge):
         return direct(a, b, x)
@@ -46,17 +46,17 @@ def _by_size(direct, a, b, x, sign):
 
 
 def betaincinv(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> np.ndarray:
-    """Return the point up to which lies q. Equivalent to ``scipy.special.betaincinv``."""
+    """Return the quantile of q. Equivalent to ``scipy.special.betaincinv``."""
     return _inverse(special.betaincinv, betainc, betaincc, a, b, q)
 
 
 def betainccinv(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> np.ndarray:
-    """Return the point beyond which lies q. Equivalent to ``scipy.special.betainccinv``."""
+    """Return the point with mass q above it. Equivalent to ``scipy.special.betainccinv``."""
     return _inverse(special.betainccinv, betaincc, betainc, a, b, q)
 
 
 def _inverse(inverse, mass, complement, a, b, q):
-    """Invert `mass`, and check what came out where a parameter is large."""
+    """Invert `mass`, and check the result if a parameter is large."""
     solutions = inverse(a, b, q)
     large = np.maximum(a, b) > _LARGE
     if not np.any(large):
@@ -76,7 +76,7 @@ _OTHER = {special.betaincinv: special.betainccinv, special.betainccinv: special.
 
 
 def _checked(v, mass, small, big, goal):
-    """Bisect, in log odds, where v does not have the mass that it should have."""
+    """Return v, corrected by bisection in log odds if its mass is wrong."""
     rounding = np.finfo(float).eps * np.sqrt(small)
     wrong = ~(np.abs(mass(small, big, v) - goal) < 1e-11 + 4 * rounding) & (small > 0.5)
     if not wrong.any():
@@ -95,7 +95,7 @@ def _checked(v, mass, small, big, goal):
 
 
 def _both_huge(a, b, x, sign):
-    """Temme's uniform expansion, two terms: the third is of the order of 1 / min(a, b)."""
+    """Return two terms of Temme's uniform expansion; the third is of order 1 / min(a, b)."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(all="ignore"):
         n = a + b
@@ -117,7 +117,7 @@ def _log1p_minus(x):
 
 
 def logpdf(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
-    """Return the log density of Beta(a, b) at x: -inf outside [0, 1], for counts of any size."""
+    """Return the log density of Beta(a, b) at x for counts of any size, -inf outside [0, 1]."""
     x, a, b = np.asarray(x, float), np.asarray(a, float), np.asarray(b, float)
     mean, rest = a / (a + b), b / (a + b)
     step = x - mean
@@ -133,7 +133,7 @@ def logpdf(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
 
 
 def density_of_log_odds(a: ArrayLike, b: ArrayLike) -> np.ndarray:
-    """Return the density of the log odds of Beta(a, b) at those of its mean."""
+    """Return the density of the log odds of Beta(a, b) at the log odds of the mean."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     remainder = _stirling(a + b) - _stirling(a) - _stirling(b)
     return np.sqrt(a * (b / (a + b)) / (2 * np.pi)) * np.exp(remainder)
@@ -152,16 +152,16 @@ def _stirling(x):
 
 
 class Share(NamedTuple):
-    """A probability and its complement, each with all its digits."""
+    """A probability and its complement, both at full relative precision."""
 
     v: Any
     c: Any
 
 
 def share_between(a: np.ndarray, b: np.ndarray, under: np.ndarray, over: np.ndarray) -> Share:
-    """Return the points below and above which lie these masses, with all their digits."""
+    """Return the points with these masses below and above, at full relative precision."""
     a, b, under, over = np.broadcast_arrays(a, b, np.clip(under, 0, 1), np.clip(over, 0, 1))
-    swapped = a > b  # s is v or 1 - v, whichever is small on the whole
+    swapped = a > b  # s is v or 1 - v, whichever is smaller overall
     small, large = np.where(swapped, b, a), np.where(swapped, a, b)
     less, more = np.where(swapped, over, under), np.where(swapped, under, over)
     s, c = np.empty(a.shape), np.empty(a.shape)
@@ -176,12 +176,12 @@ def share_between(a: np.ndarray, b: np.ndarray, under: np.ndarray, over: np.ndar
 
 
 def log_odds(a: ArrayLike, b: ArrayLike, z: ArrayLike) -> np.ndarray:
-    """Return the log odds of Beta(a, b) at the quantile of a standard normal score z."""
+    """Return the log odds of the quantile of Beta(a, b) at a standard normal score z."""
     a, b, z = np.broadcast_arrays(np.asarray(a, float), b, z)
     share = share_between(a, b, special.ndtr(z), special.ndtr(-z))
     with np.errstate(divide="ignore"):
         log, rest = np.log(share.v), np.log(share.c)
-    # Where a share underflows, only the first term of its series counts.
+    # If a share underflows, only the first term of its series matters.
     for tiny, part, shape, side in [(share.v, log, a, z), (share.c, rest, b, -z)]:
         underflowed = tiny < 1e-280
         if underflowed.any():
@@ -194,23 +194,27 @@ def near_log_odds(
     a: np.ndarray, b: np.ndarray, z: np.ndarray, degrees: tuple[int, int]
 ) -> np.ndarray:
     """
-    Return the same for many shares at a few scores, in a tenth of the time.
+    Return `log_odds` of many shares at a few scores, approximately, in a tenth of the time.
 
-    A polynomial in the spread sqrt(1 / a + 1 / b), and in the part of its square that 1 / a is, of
-    what the log odds are beyond log(a / b), in spreads. That is smooth up to infinite parameters,
-    where it is the score. Where a parameter is small `log_odds` is asked itself.
+    The result is log(a / b) plus a polynomial, in units of the spread sqrt(1 / a + 1 / b). The
+    variables of the polynomial are the spread, and the share of 1 / a in its square. The function
+    is smooth up to infinite parameters, for which it equals the score. For small parameters,
+    `log_odds` itself is called.
 
     Parameters
     ----------
     a, b : ndarray, shape (...)
+        Parameters of the beta distributions.
     z : ndarray, shape (N,)
+        Standard normal scores.
     degrees : (int, int)
-        Of the polynomial. With (15, 11) errors are below 5e-8 spreads up to scores of 4, and 5e-6
-        at 6; with (23, 15) 5e-12 and 5e-8.
+        Degrees of the polynomial. With (15, 11), errors are below 5e-8 spreads up to scores of 4,
+        and 5e-6 at 6. With (23, 15), they are below 5e-12 and 5e-8.
 
     Returns
     -------
     ndarray, shape (..., N)
+        Log odds.
     """
     smooth = np.minimum(a, b) >= _LEAST
     table = np.empty((*a.shape, len(z)))

@@ -1,5 +1,5 @@
 r"""
-Log densities that several models share, normalised.
+Normalised log densities that several models share.
 
 .. math::
 
@@ -9,8 +9,9 @@ Log densities that several models share, normalised.
     \log \mathrm{BetaBinomial}(k; n, a, b)
         &= \log \tbinom nk + \log B(k + a, n - k + b) - \log B(a, b)
 
-The first two are priors of spreads, half-normal and half-Student-t with 2 degrees of freedom. They
-are written out because `scipy.stats` takes longer to import than most answers to compute.
+The first two, half-normal and half-Student-t with 2 degrees of freedom, are priors of scale
+parameters. They are implemented here because importing `scipy.stats` takes longer than most
+computations.
 
 References
 ----------

@@ -1,14 +1,14 @@
 r"""
-Rates whose logits have a smooth density on a lattice: a `Distribution` of masses at even points.
+Rates whose logits have a smooth density, represented by masses on an equidistant lattice.
 
-The point k of spacing h stands for the cell :math:`x_k \pm h / 2` of the logit. With the masses m_k
-of a density that the lattice resolves, the distribution function at the borders of the cells is a
-sum of midpoints with the next term of Euler and Maclaurin,
+The point k of a lattice with spacing h represents the cell :math:`x_k \pm h / 2` of the logit. Let
+m_k be the masses of a density that the lattice resolves. The distribution function at the borders
+of the cells is a sum of midpoints with the next term of the Euler-Maclaurin formula,
 
 .. math:: F(x_k + h / 2) = \sum_{l \le k} m_l + (m_{k+1} - m_k) / 24,
 
-its slope there follows from the four masses around, and inside a cell it is the cubic that has both
-at both ends (Hermite's). A quantile is a root of that cubic, by Newton's method.
+and its slope there follows from the four nearest masses. Inside a cell, it is the cubic Hermite
+interpolant of these values and slopes. A quantile is a root of the cubic, found by Newton's method.
 """
 
 from dataclasses import dataclass
@@ -21,20 +21,21 @@ from scipy import special
 
 from bayescm.distributions.base import Distribution
 
-_NEWTON_STEPS = 8  # of Newton's method inside one cell, where the distribution function is a cubic
+_NEWTON_STEPS = 8  # Newton steps inside one cell, in which the distribution function is a cubic
 
 
 @dataclass(frozen=True, eq=False)
 class LogitLattice(Distribution):
     """
-    The distributions of rates, as masses of smooth densities on lattices of their logits.
+    Distributions of rates, as masses of smooth densities on lattices of their logits.
 
     Attributes
     ----------
     logits : ndarray, shape (..., m)
-        Equidistant, rising.
+        Equidistant and increasing.
     masses : ndarray, shape (..., m)
-        Summing to 1; resolved, so at least some two points in a standard deviation.
+        Masses that sum to 1. They must resolve the density, with at least about two points per
+        standard deviation.
 
     Examples
     --------
@@ -67,10 +68,10 @@ class LogitLattice(Distribution):
         return LogitLattice(-self.logits[..., ::-1], self.masses[..., ::-1])
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw rates (size, ...), each member by itself: masses spread evenly around the points."""
+        """Draw rates (size, ...) independently per member, uniform around the lattice points."""
         points = self.masses.shape[-1]
         masses = self.masses.reshape(-1, points)
-        # How many at each point, in any order: to search for each takes twice as long.
+        # Draw the counts per point and shuffle; searching for each draw takes twice as long.
         counts = rng.multinomial(size, masses / masses.sum(axis=-1, keepdims=True))
         index = np.stack([np.repeat(np.arange(points), number) for number in counts])
         index = rng.permuted(index, axis=1, out=index)
@@ -84,9 +85,9 @@ class LogitLattice(Distribution):
 
     @cached_property
     def _curve(self):
-        """The distribution function over the logit at cell borders, and its slope by the cell."""
+        """Distribution function at the borders of the cells, and its slope per cell."""
         mass = np.pad(self.masses, [(0, 0)] * len(self.shape) + [(2, 2)])
-        # Sums of midpoints, and the next term of Euler and Maclaurin.
+        # Sums of midpoints, with the next Euler-Maclaurin term.
         below = np.diff(mass, axis=-1)[..., 1:-1] / 24
         below += np.cumsum(mass, axis=-1)[..., 1:-2]
         slope = mass[..., 1:-2] + mass[..., 2:-1]
@@ -100,7 +101,7 @@ class LogitLattice(Distribution):
         return tuple(array.reshape(-1, array.shape[-1]) for array in (below, slope))
 
     def _cells(self, x):
-        """Return which cell points are in, and how far into it, both of shape (..., members)."""
+        """Return the cell of each point and the position in it, both of shape (..., members)."""
         with np.errstate(divide="ignore"):
             logit = special.logit(np.clip(np.asarray(x, float) + np.zeros(self.shape), 0, 1))
         position = (logit - self.logits[..., 0]) / self._spacing + 0.5
@@ -110,7 +111,7 @@ class LogitLattice(Distribution):
         return cell, position - cell, logit.shape
 
     def _cubic(self, cell):
-        """Return the coefficients of the distribution function in a cell, from the constant on."""
+        """Return the coefficients of the distribution function in a cell, in ascending order."""
         below, slope = self._curve
         row = np.arange(len(below))
         low, high = below[row, cell], below[row, cell + 1]
@@ -136,10 +137,10 @@ class LogitLattice(Distribution):
         return special.expit(self._logit(q))[()]
 
     def log_odds(self, scores: np.ndarray) -> np.ndarray:
-        """Return the log odds (m, G) of the m members at normal scores (G,), rising."""
+        """Return the log odds (m, G) of the m members at increasing normal scores (G,)."""
         below, above = scores[scores <= 0, None], scores[scores > 0, None]
         lower = self._logit(special.ndtr(below))
-        # Of large quantiles by what is above them, which keeps its digits.
+        # Large quantiles are computed from the mass above, which keeps its digits.
         upper = -self.complement()._logit(special.ndtr(-above))
         return np.concatenate([lower, upper]).T
 
@@ -187,20 +188,20 @@ class LogitLattice(Distribution):
 
 
 def _cells_of(borders, levels):
-    """Return the cells of each row in which its levels lie, (..., rows)."""
-    rows = zip(borders, levels.T, strict=True)  # as there are many levels or borders in each
+    """Return the cells of each row that contain its levels, (..., rows)."""
+    rows = zip(borders, levels.T, strict=True)  # each row has many levels or borders
     cells = np.stack([np.searchsorted(*row, side="right") for row in rows], axis=-1) - 1
     return np.clip(cells, 0, borders.shape[-1] - 2)
 
 
 def concatenate(parts: list[LogitLattice]) -> LogitLattice:
-    """Return the members of several batches as one, with room for the widest; empties the list."""
+    """Return several batches as one, padded to the widest; this empties the list to free memory."""
     if len(parts) == 1:
         return parts[0]
     widest = max(part.masses.shape[-1] for part in parts)
     shape = sum(len(part.masses) for part in parts), widest
     masses, logits, end = np.zeros(shape), np.empty(shape), 0
-    while parts:  # each is let go as soon as it is copied
+    while parts:  # each part is freed as soon as it is copied
         part = parts.pop(0)
         rows, end = slice(end, end + len(part.masses)), end + len(part.masses)
         masses[rows, : part.masses.shape[-1]] = part.masses

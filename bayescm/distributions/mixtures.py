@@ -1,8 +1,8 @@
 """
 Mixtures, means of independent variables, and densities on a grid.
 
-The mixture of the distributions of folds and the distribution of the mean over folds take the
-distribution of one measure in every fold, the folds along the last axis of its batch.
+The mixture over folds and the mean over folds take the distribution of a measure in every fold,
+with the folds along the last axis of the batch.
 """
 
 from dataclasses import dataclass, replace
@@ -16,12 +16,12 @@ from scipy.special import ndtr, stdtr
 from bayescm.distributions.base import Distribution, near_normal
 from bayescm.distributions.hdi import INTERIOR
 
-_WINDOW = 20.0  # standard deviations on either side of the mean; the rest holds less than 1e-12
+_WINDOW = 20.0  # standard deviations on each side of the mean; the mass outside is less than 1e-12
 _MOST_TERMS = 4096
 
 
 class _OfFolds(Distribution):
-    """What is known of folds, along the last axis of the batch of ``parts``."""
+    """Base class for distributions over folds, which are the last batch axis of ``parts``."""
 
     how: ClassVar[str] = "quadrature"
     parts: Any
@@ -55,18 +55,18 @@ class _OfFolds(Distribution):
 @dataclass(frozen=True, eq=False)
 class MeanOfFolds(_OfFolds):
     """
-    The distribution of the mean over folds of independent variables, stretched about its own mean.
+    Distribution of the mean of independent folds, with an inflated standard deviation.
 
-    The characteristic functions of the folds are multiplied, and the distribution function is their
-    Fourier series on a window of 20 standard deviations on either side: no draws.
+    The characteristic function is the product over the folds. The distribution function is its
+    Fourier series on a window of 20 standard deviations on each side, so no draws are needed.
 
     Attributes
     ----------
     parts : distribution, batch (..., K)
-        The distribution of every fold.
+        Distribution of every fold.
     stretch : float
-        Factor by which the standard deviation is inflated. What it moves beyond the range of the
-        measure is put at its end.
+        Factor that inflates the standard deviation about the mean. Mass that this moves beyond the
+        range of the measure is put at the end of the range.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class MeanOfFolds(_OfFolds):
 
     @cached_property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        # The folds' own range: what a stretch moves beyond is put at its ends.
+        # The range of the folds. Mass that the stretch moves beyond it is put at its ends.
         return tuple(end.mean(axis=-1) for end in self._ends)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
@@ -134,8 +134,8 @@ class MeanOfFolds(_OfFolds):
         """
         Return the product of the folds' characteristic functions, in standard units (..., terms).
 
-        The frequencies are multiples of one: each wave is a short one times a long one, so that the
-        sums over the nodes are products of two small matrices.
+        All frequencies are multiples of one frequency. Each wave is a short wave times a long wave,
+        so the sums over the nodes are products of two small matrices.
         """
         nodes = np.arange(-8.5, 8.5 + spacing / 2, spacing)
         weights = spacing * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
@@ -145,7 +145,7 @@ class MeanOfFolds(_OfFolds):
         deviations = np.moveaxis((self.parts.quantile(at) - center) / scale, 0, -1)
         short = 2 ** (terms.bit_length() // 2)
         product = np.ones((*self._plain_sd.shape, terms), complex)
-        for index in np.ndindex(self._plain_sd.shape):  # one at a time: the arrays stay small
+        for index in np.ndindex(self._plain_sd.shape):  # one at a time, to keep the arrays small
             turn = 1j * np.pi / _WINDOW * deviations[index]  # by fold and node
             waves = np.exp(turn[:, None] * short * np.arange(terms // short)[:, None]) * weights
             by_node = waves @ np.exp(turn[..., None] * np.arange(1, short + 1))
@@ -156,12 +156,12 @@ class MeanOfFolds(_OfFolds):
 @dataclass(frozen=True, eq=False)
 class MixtureOfFolds(_OfFolds):
     """
-    The distribution of one fold picked at random: the average of the folds' posteriors.
+    Distribution of a randomly chosen fold: the mixture of the folds' posteriors.
 
     Attributes
     ----------
     parts : distribution, batch (..., K)
-        The distribution of every fold.
+        Distribution of every fold.
 
     Examples
     --------
@@ -203,12 +203,12 @@ class MixtureOfFolds(_OfFolds):
 @dataclass(frozen=True, eq=False)
 class StudentMixture(Distribution):
     """
-    A mixture of Student t distributions.
+    Mixture of Student t distributions.
 
     Attributes
     ----------
     location, scale, freedom, weight : ndarray, shape (M,)
-        ``freedom > 2``; the weights sum to 1.
+        Parameters of the components, with ``freedom > 2`` and weights that sum to 1.
 
     Examples
     --------
@@ -250,23 +250,23 @@ class StudentMixture(Distribution):
         return grid, self.cdf(grid)
 
 
-_BETWEEN = 32  # points from one node to the next
+_BETWEEN = 32  # points per node interval
 
 
 @dataclass(frozen=True, eq=False)
 class Gridded(Distribution):
     """
-    A density that is known at nodes and smooth between them.
+    Distribution with a density known at nodes and smooth between them.
 
     Attributes
     ----------
     nodes : ndarray, shape (M,)
-        Increasing; the density is next to 0 at both ends.
+        Increasing. The density is close to 0 at both ends.
     density : ndarray, shape (M,)
-        Up to a constant.
+        Density up to a constant.
     mass : ndarray, shape (M,), optional
-        Weights of a rule at the nodes, with which means are sums; by default the curve is
-        integrated.
+        Weights of a quadrature rule at the nodes, used for means. By default the interpolated
+        density is integrated.
 
     Examples
     --------
@@ -287,7 +287,7 @@ class Gridded(Distribution):
 
     @cached_property
     def _curves(self):
-        # It loads much of scipy, which others need not wait for.
+        # A late import, because it loads much of scipy.
         from scipy.interpolate import PchipInterpolator
 
         curve = PchipInterpolator(self.nodes, self.density)
@@ -320,7 +320,7 @@ class Gridded(Distribution):
         return np.asarray(np.maximum(-(grid[1:] + grid[:-1]) / 2, 0) @ mass)
 
     def _highest(self, prob):
-        """Return the shortest interval, which is that of a single hump."""
+        """Return the shortest interval directly if the density has a single mode."""
         rising = np.diff(self.density) > 0
         if (np.diff(rising.astype(int)) > 0).any():
             return super()._highest(prob)
@@ -333,7 +333,7 @@ class Gridded(Distribution):
 
     @cached_property
     def _places(self):
-        """Where the mass is, and how much, for means."""
+        """Points and their masses, for means."""
         if self.mass is not None:
             return self.nodes, self.mass / self.mass.sum()
         grid, _, mass = self._table
@@ -341,7 +341,7 @@ class Gridded(Distribution):
 
     @cached_property
     def _table(self):
-        """Many points between the nodes, the mass below each, and between two."""
+        """Points between the nodes, the mass below each, and the mass between neighbours."""
         parts = np.arange(_BETWEEN) / _BETWEEN
         inner = self.nodes[:-1, None] + np.diff(self.nodes)[:, None] * parts
         grid = np.append(inner.ravel(), self.nodes[-1])

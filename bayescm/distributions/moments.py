@@ -1,18 +1,17 @@
 """
-Measures of many classes by their moments: averages over the classes, and the correlation R_K.
+Distributions of multiclass measures from moments: means over classes, and the correlation R_K.
 
-The cells of a table are independent gamma variables of scale 1, with the Dirichlet parameters for
-shapes, and every measure is a function of their shares. From the cumulants of the gamma variables
-follow the mean, standard deviation, skewness and excess kurtosis of
+The cells of a table are represented by independent gamma variables of scale 1, with the Dirichlet
+parameters as shapes. Every measure is a function of their shares. The cumulants of the gamma
+variables give the mean, standard deviation, skewness and excess kurtosis of two kinds of measures:
 
-- the mean over classes of a measure of one class: the cumulants of independent variables add up,
-  and what classes that share cells add to them is found by the delta method
-  (`mean_over_classes`);
-- Gorodkin's R_K, the MCC of many classes, by the delta method to second order (`multiclass_mcc`).
+- The mean over classes of a per-class measure (`mean_over_classes`). The cumulants of independent
+  variables add up, and the contribution of shared cells comes from the delta method.
+- Gorodkin's R_K, the multiclass MCC, by the second-order delta method (`multiclass_mcc`).
 
-Both are answered as a beta distribution whose quantiles Cornish and Fisher's expansion corrects
-(`CornishFisherBeta`). Its terms say what it may be wrong by, and where that is more than draws are
-wrong by, the answer is drawn (`MomentsOrDraws`).
+Both are represented by a beta distribution whose quantiles are corrected by a Cornish-Fisher
+expansion (`CornishFisherBeta`). The terms of the expansion give an error estimate. If that exceeds
+the error of draws, draws are used (`MomentsOrDraws`).
 
 References
 ----------
@@ -39,30 +38,30 @@ from bayescm.distributions.incomplete import betainc, betaincinv, logpdf
 
 # The mean over classes
 
-# Half of what a difference of the fifth and of the sixth cumulant moves the ends of 95% by.
+# Half of the effect of the fifth and of the sixth cumulant on the ends of 95% intervals.
 _FIFTH = 2.6 / 120
 _SIXTH = 8.5 / 720
-_SCORE = 1.96  # of the ends whose error decides
+_SCORE = 1.96  # normal score at which the error is evaluated
 
 
 def mean_over_classes(
     parts: Beta | F1, weights: np.ndarray | None, included: np.ndarray | None = None
 ) -> "CornishFisherBeta":
     """
-    Return the distribution of the mean over classes of a measure of one class.
+    Return the distribution of the mean over classes of a per-class measure.
 
     Parameters
     ----------
     parts : Beta or F1, batch (..., C)
-        The distribution of every class: of a function of tp / (tp + fn + fp), or of a proportion of
-        a row or of a column.
+        Distribution of every class: a function of tp / (tp + fn + fp), or a proportion of a row or
+        a column.
     weights : ndarray, shape (..., C, C), or None
-        The Dirichlet parameters; None where the classes are independent.
+        Dirichlet parameters. None if the classes are independent.
     included : ndarray of bool, shape (C,) or (..., C), optional
-        The classes that the mean is over; by default all of them.
+        Classes to average over. All by default.
     """
     mean, sd = parts.mean(), parts.sd()
-    # A class that is left out is a constant 0: its cumulants are 0.
+    # An excluded class is treated as the constant 0, whose cumulants are 0.
     used = np.ones(mean.shape[-1]) if included is None else included.astype(float)
     second, third, fourth = (
         (used * cumulant).sum(-1)
@@ -83,10 +82,11 @@ def mean_over_classes(
 
 def _error_of_higher_cumulants(mean, sd, second, used):
     """
-    Return what classes of few examples may do beyond four moments, in parts of the spread.
+    Return the relative error of the spread from the cumulants beyond the fourth.
 
-    The fifth and the sixth cumulant of a class are about its variance times powers of the step that
-    one more example makes, and those of the beta distribution likewise.
+    These matter for classes with few examples. The fifth and the sixth cumulant of a class are
+    about its variance times powers of the effect of one more example. The same holds for the beta
+    distribution.
     """
     classes = used.sum(-1)
     step = _step_of_an_example(mean, sd**2)
@@ -99,17 +99,17 @@ def _error_of_higher_cumulants(mean, sd, second, used):
 
 
 def _step_of_an_example(mean, variance):
-    """Return what one example more moves a beta variable by, as far as cumulants go."""
+    """Return the effect of one more example on a beta variable, in terms of its cumulants."""
     return 2 / (mean * (1 - mean) / variance + 1)
 
 
 def _joint_cumulants(parts, weights, used):
     """
-    Return what classes that share cells add to the second and the third cumulant of the sum.
+    Return the contribution of shared cells to the second and the third cumulant of the sum.
 
-    To the first order in the variance of the cells. The slope of a class in the cells that it is
-    wrong in is that of its mean. What is left out is smaller by the size of the class, and is
-    returned as well.
+    The result is of first order in the variance of the cells. The slope of a class with respect to
+    its errors is the slope of its mean. The neglected terms are smaller by a factor of the class
+    size, and are also returned.
     """
     weight = 0.5 if isinstance(parts, F1) else 1.0
     hit, wrong = np.asarray(parts.a), np.asarray(parts.b)
@@ -130,12 +130,12 @@ def _joint_cumulants(parts, weights, used):
 
 # The correlation of many classes: the delta method to second order
 
-_STEP = 1e-3  # of a difference, in parts of a cell
-_CHUNK = 2**17  # numbers of an array at a time
+_STEP = 1e-3  # step of finite differences, relative to a cell
+_CHUNK = 2**17  # elements of an array at a time
 
 
 def multiclass_mcc(weights: np.ndarray) -> "CornishFisherBeta":
-    """Return the distribution of R_K at theta ~ Dirichlet(weights), shape (..., C, C), all > 0."""
+    """Return the distribution of R_K for theta ~ Dirichlet(weights), shape (..., C, C), all > 0."""
     cells = weights.reshape(-1, *weights.shape[-2:])
     step = max(1, _CHUNK // cells[0].size)
     chunks = [_moments_of_mcc(cells[k : k + step]) for k in range(0, len(cells), step)]
@@ -147,9 +147,9 @@ def _moments_of_mcc(cells):
     """
     Return mean, standard deviation, skewness, excess kurtosis and the relative error, (5, m).
 
-    With f_i and f_ij the derivatives of R_K in cells of which all cumulants are a_i, to second
-    order in 1 / n: the variance is sum a f_i**2 and a term of f_ij, the third cumulant
-    sum 2 a f_i**3 + 3 a_i a_j f_i f_j f_ij, and the fourth likewise.
+    Let f_i and f_ij be the derivatives of R_K with respect to the cells, whose cumulants all equal
+    a_i. To second order in 1 / n, the variance is sum a f_i**2 plus a term in f_ij. The third
+    cumulant is sum 2 a f_i**3 + 3 a_i a_j f_i f_j f_ij, and the fourth is similar.
     """
     derivatives = MccDerivatives(cells)
     slope, along = derivatives.slope, cells * derivatives.slope
@@ -179,9 +179,10 @@ def _moments_of_mcc(cells):
 
 class MccDerivatives:
     """
-    R_K and its derivatives at cells (m, C, C); a number for each table is (m, 1, 1).
+    R_K and its derivatives at cells (m, C, C), with arrays (m, 1, 1) for one number per table.
 
-    It is a number over the root of the product of two others, each linear in every single cell.
+    R_K is a number divided by the square root of the product of two others, each linear in every
+    single cell.
     """
 
     def __init__(self, cells):
@@ -195,7 +196,7 @@ class MccDerivatives:
         right = _sum(cells * self.diagonal)
         chance = _sum(self.actual * _transposed(self.predicted))
         self.value = self.root * (right * self.total - chance)
-        # What a cell adds to the numerator and, in parts of them, to both denominators.
+        # Contributions of a cell to the numerator and, relative to them, to both denominators.
         by_cell = self.total * self.diagonal + right
         by_cell = by_cell - _transposed(self.predicted) - _transposed(self.actual)
         self.top = self.root * by_cell
@@ -204,21 +205,21 @@ class MccDerivatives:
 
     @cached_property
     def slope(self):
-        """The first derivatives, (m, C, C)."""
+        """First derivatives, (m, C, C)."""
         return self.top - self.value * (self.p + self.t) / 2
 
     @cached_property
     def second(self):
-        """The second derivatives by the same cell twice, (m, C, C)."""
+        """Second derivatives with respect to the same cell twice, (m, C, C)."""
         p, t = self.p, self.t
         return self.value * (0.75 * (p**2 + t**2) + p * t / 2) - self.top * (p + t)
 
     def squared_hessian(self):
         """
-        Return the sum over two cells of their shapes and of their second derivative squared, (m,).
+        Return the sum of squared second derivatives over pairs of cells, weighted by shapes, (m,).
 
-        The Hessian is a quadratic form in five arrays, and a term for cells that have a row or a
-        column in common.
+        The Hessian is a quadratic form in five arrays, plus a term for cells that share a row or a
+        column.
         """
         arrays = (self.diagonal, np.ones(1), self.top, self.p, self.t)
         basis = np.stack([np.broadcast_to(array, self.cells.shape) for array in arrays], 1)
@@ -244,11 +245,11 @@ class MccDerivatives:
 
     @property
     def _apart(self):
-        """R_K in parts of both denominators, (2, m)."""
+        """R_K divided by both denominators, (2, m)."""
         return (self.value / self.denominators)[..., 0, 0]
 
     def _shared(self, arrays):
-        """Return what cells with a row or a column in common add, of arrays (m, K, C, C)."""
+        """Return the contribution of cells with a common row or column, for arrays (m, K, C, C)."""
         rows, columns = arrays.sum(3, keepdims=True), arrays.sum(2, keepdims=True)
         p, t = (part[:, None, None, None] for part in self._apart)
         either = self.root[:, None] * (_transposed(rows) + _transposed(columns))
@@ -284,7 +285,7 @@ def mean_of_dirichlet_process(
     r"""
     Return mean, sd, skewness and excess kurtosis of the mean of a Dirichlet process.
 
-    With atoms :math:`s_i` of weights :math:`w_i`, centred at the mean, and A their total, the k-th
+    With atoms :math:`s_i` of weights :math:`w_i`, centred at the mean, and total weight A, the k-th
     central moment is (Yamato 1984, doi:10.1214/aop/1176993389)
 
     .. math:: \frac{k!}{A (A + 1) \cdots (A + k - 1)} \, [t^k] \prod_i (1 - t s_i)^{-w_i} .
@@ -292,13 +293,13 @@ def mean_of_dirichlet_process(
     Parameters
     ----------
     total : array_like
-        A, the total weight.
+        Total weight A.
     mean : array_like
-        The mean of the atoms.
+        Mean of the atoms.
     sums : sequence of array_like
-        The sums of :math:`w_i s_i^k` for k = 1, 2, 3, 4.
+        Sums of :math:`w_i s_i^k` for k = 1, 2, 3, 4.
     further : array_like, shape (5, ...), optional
-        The coefficients of :math:`t^0, \ldots, t^4` of a further factor of the product.
+        Coefficients of :math:`t^0, \ldots, t^4` of an additional factor of the product.
 
     Examples
     --------
@@ -310,7 +311,7 @@ def mean_of_dirichlet_process(
     True
     """
     total, mean = np.asarray(total, float), np.asarray(mean, float)
-    # The logarithm of the product is the sum of these times the powers of t.
+    # Coefficients of the powers of t in the logarithm of the product.
     p1, p2, p3, p4 = (np.asarray(part, float) / k for k, part in enumerate(sums, 1))
     second, third = p1**2 / 2 + p2, p1**3 / 6 + p1 * p2 + p3
     fourth = p1**4 / 24 + p1**2 * p2 / 2 + p2**2 / 2 + p1 * p3 + p4
@@ -328,7 +329,7 @@ def mean_of_dirichlet_process(
 def standardized(
     mean: np.ndarray, variance: np.ndarray, third: np.ndarray, fourth: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean, sd, skewness and excess kurtosis; the last two are 0 if nothing varies."""
+    """Return mean, sd, skewness and excess kurtosis; the last two are 0 for a constant."""
     with np.errstate(invalid="ignore", divide="ignore"):
         skewness, excess = third / variance**1.5, fourth / variance**2 - 3
         sd = np.sqrt(variance)
@@ -336,39 +337,41 @@ def standardized(
     return mean, sd, skewness, excess
 
 
-# The distribution of four moments
+# The distribution with four given moments
 
-_REACH = 8.0  # of the scores: beyond, nothing is left of 1 - q
-_PART = 0.2  # the part of a correction that may be wrong
-_MORE = 2.0  # by how much this part grows with the correction, in standard deviations
-_TWICE = 2.0  # what terms say is an estimate: of 84 random tables 3 were further off than that
+_REACH = 8.0  # largest score; beyond it, 1 - q is 0 in floating point
+_PART = 0.2  # assumed relative error of a correction
+_MORE = 2.0  # increase of this error with the correction, in standard deviations
+_TWICE = 2.0  # safety factor; 3 of 84 random tables had larger errors
 
 
 @dataclass(frozen=True, eq=False)
 class CornishFisherBeta(Distribution):
     """
-    A distribution that is nearly the beta distribution of the same mean and standard deviation.
+    Distribution that is close to the beta distribution of the same mean and standard deviation.
 
-    At the normal score z its quantile is that of the beta distribution and the terms of Cornish and
-    Fisher's expansion that its skewness g and excess kurtosis k add to those of the beta
-    distribution, g0 and k0, in standard deviations:
+    At the normal score z, its quantile is the quantile of the beta distribution plus a
+    Cornish-Fisher correction. With the skewness g and the excess kurtosis k, and their values g0
+    and k0 for the beta distribution, the correction in standard deviations is
 
         (g - g0) (z**2 - 1) / 6 + (k - k0) (z**3 - 3 z) / 24 - (g**2 - g0**2) (2 z**3 - 5 z) / 36.
 
-    The terms also say what may be wrong.
+    The size of the terms also gives an error estimate.
 
     Attributes
     ----------
     unit_mean, unit_sd : ndarray, shape (...)
-        Mean and standard deviation on [0, 1], onto which the support is mapped.
+        Mean and standard deviation after mapping the support to [0, 1].
     skew, excess : ndarray, shape (...)
         Skewness and excess kurtosis.
     relative_error : ndarray, shape (...)
-        By what part of itself the standard deviation may be wrong.
+        Relative error of the standard deviation.
     support : pair of float
+        Smallest and largest value.
     accurate_tails : bool
-        Whether it is the mean of a Dirichlet process, whose tails four moments describe: how often
-        samples have a tail below 1e-2 and 1e-3 is in docs/results/item_score_alarms_tails.csv.
+        Whether the tails are accurate, as for the mean of a Dirichlet process, whose tails four
+        moments describe well. docs/results/item_score_alarms_tails.csv has the rates at which
+        samples have a tail below 1e-2 and 1e-3.
 
     Examples
     --------
@@ -398,7 +401,7 @@ class CornishFisherBeta(Distribution):
         return replace(self, **{name: array.ravel()[index] for name, array in full.items()})
 
     def minus(self, other: Distribution) -> "CornishFisherBeta | None":
-        """Return the difference from an independent mean of the same scale, by its cumulants."""
+        """Return the difference from an independent mean on the same scale, using cumulants."""
         if not (isinstance(other, CornishFisherBeta) and self.accurate_tails):
             return None
         if other.support != self.support:
@@ -427,7 +430,7 @@ class CornishFisherBeta(Distribution):
         return (self.support[0] + self._width * inside)[()]
 
     def _terms(self, z):
-        """Return what skewness and kurtosis other than those of the beta move quantiles by."""
+        """Return the corrections of quantiles for the skewness and the kurtosis."""
         skew = beta_of(self.unit_mean, self.unit_sd).skewness()
         excess = excess_kurtosis(self.unit_mean, self.unit_sd)
         third = (self.skew - skew) * (z**2 - 1) / 6
@@ -462,7 +465,7 @@ class CornishFisherBeta(Distribution):
         return _TWICE * self.error_of(self._score(self._unit(x)))
 
     def error_of(self, z: ArrayLike) -> np.ndarray:
-        """Return what a quantile at a standard normal score may be wrong by."""
+        """Return the error of a quantile at a standard normal score."""
         third, fourth = self._terms(np.asarray(z, float))
         size = sum(_parameters(self.unit_mean, self.unit_sd)) + 1
         further = self.unit_sd * (np.abs(z) * self.relative_error + 1 / (2 * size))
@@ -477,7 +480,7 @@ class CornishFisherBeta(Distribution):
         return (np.asarray(x, float) - self.support[0]) / self._width
 
     def _at(self, z):
-        """Return the quantiles at scores, and how fast they move."""
+        """Return the quantiles at scores, and their derivatives."""
         a, b = _parameters(self.unit_mean, self.unit_sd)
         base = betaincinv(a, b, special.ndtr(z))
         with np.errstate(all="ignore"):
@@ -487,7 +490,7 @@ class CornishFisherBeta(Distribution):
         return base + moved, np.maximum(rate + slope, 1e-3 * self.unit_sd)
 
     def _score(self, x):
-        """Return the scores of numbers by Newton's steps from those of the beta distribution."""
+        """Return the normal scores of numbers, by Newton's method from the scores of the beta."""
         a, b = _parameters(self.unit_mean, self.unit_sd)
         z = np.clip(special.ndtri(betainc(a, b, np.clip(x, 0, 1))), -_REACH, _REACH)
         for _ in range(30):
@@ -514,14 +517,14 @@ class CornishFisherBeta(Distribution):
 
 
 def excess_kurtosis(mean: ArrayLike, sd: ArrayLike) -> np.ndarray:
-    """Return the excess kurtosis of the beta distribution of a mean and a standard deviation."""
+    """Return the excess kurtosis of the beta distribution with a given mean and sd."""
     a, b = _parameters(mean, sd)
     n = a + b
     return 6 * ((a - b) ** 2 * (n + 1) - a * b * (n + 2)) / (a * b * (n + 2) * (n + 3))
 
 
 def beta_of(mean: ArrayLike, sd: ArrayLike) -> Beta:
-    """Return the beta distribution of a mean and a standard deviation."""
+    """Return the beta distribution with a given mean and standard deviation."""
     return Beta(*_parameters(np.asarray(mean), np.asarray(sd)))
 
 
@@ -539,22 +542,23 @@ _SETTLED = 1e-10  # change at which that search ends
 
 @cache
 def _fit():
-    """Return what makes the coefficients of a polynomial of its values at Chebyshev's points."""
+    """Return the matrix from values at Chebyshev points to polynomial coefficients."""
     return np.linalg.inv(np.vander(QuantilePolynomial.SCORES / _FITTED, increasing=True)).T
 
 
 class QuantilePolynomial:
     """
-    m distributions by their quantiles: a polynomial in the normal score, in the scale of a link.
+    Quantile functions of m distributions as polynomials in the normal score, on a link scale.
 
-    With y(z) the quantile and x the number, the log density at the score z is
-    -z**2 / 2 - log y'(z) - log dx/dy, up to a constant.
+    With y(z) the quantile and x the number, the log density at the score z is -z**2 / 2 - log y'(z)
+    - log dx/dy, up to a constant.
 
     Parameters
     ----------
     y : ndarray, shape (m, P)
-        Quantiles in the scale of the link at the scores `SCORES`.
+        Quantiles on the scale of the link at the scores `SCORES`.
     link : Link
+        Link between y and x.
     """
 
     SCORES = _FITTED * np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
@@ -565,7 +569,7 @@ class QuantilePolynomial:
         self.coefficients, self.link = np.stack([coefficients, first, _derivative(first)], 1), link
 
     def log_density(self, z):
-        """Return the log density of the number at scores (m, P), and its slope in the score."""
+        """Return the log density at scores (m, P), and its slope in the score."""
         powers = np.ones((*z.shape, _DEGREE + 1))
         powers[..., 1:] = z[..., None] / _FITTED
         powers = np.multiply.accumulate(powers, -1, out=powers)
@@ -575,7 +579,7 @@ class QuantilePolynomial:
             return log, -z - second / first - self.link.bend(y) * first
 
     def kinds(self):
-        """Return the kind of the interval of highest density: where the density rises, (m,)."""
+        """Return the kinds of highest-density intervals, (m,), from the slope of the density."""
         slope = self.log_density(_GRID[None])[1]
         rising, finite = slope > 0, np.isfinite(slope).all(-1)
         once = (rising[:, 1:] != rising[:, :-1]).sum(-1) == 1
@@ -584,7 +588,7 @@ class QuantilePolynomial:
         return np.where(finite, kinds, NOT_UNIMODAL).astype("<U15")
 
     def highest(self, prob):
-        """Return the scores of both ends of equal density, (m, 2), NaN where there are none."""
+        """Return the scores of both ends of equal density, (m, 2), or NaN if there are none."""
         size = len(self.coefficients)
         low, high = np.full(size, -_FITTED), np.full(size, special.ndtri(1 - prob))
         z = np.full(size, special.ndtri((1 - prob) / 2))
@@ -593,11 +597,12 @@ class QuantilePolynomial:
             log, slope = self.log_density(ends)
             gap = log[:, 1] - log[:, 0]
             with np.errstate(all="ignore"):
-                # How fast the upper score moves with the lower one, the mass between them kept.
+                # Derivative of the upper score with respect to the lower one, at constant mass.
                 ratio = np.exp((ends[:, 1] ** 2 - ends[:, 0] ** 2) / 2)
                 new = z - gap / (slope[:, 1] * ratio - slope[:, 0])
             low, high = np.where(gap > 0, z, low), np.where(gap > 0, high, z)
-            inside = (new >= low - _SETTLED) & (new <= high + _SETTLED)  # they may be the answer
+            # An end of the bracket may be the solution.
+            inside = (new >= low - _SETTLED) & (new <= high + _SETTLED)
             new = np.where(inside, new, (low + high) / 2)
             moved, z = np.abs(new - z), new
             if not (moved > _SETTLED).any():
@@ -615,29 +620,31 @@ def _derivative(coefficients):
 
 
 def _ends(z, prob):
-    """Return both scores from the lower one."""
+    """Return both scores given the lower one."""
     above = special.ndtr(-z) - prob
     return np.stack([z, -special.ndtri(np.maximum(above, 1e-300))], -1)
 
 
-# Moments where they are enough, and draws where they are not
+# Moments if they are accurate enough, and draws otherwise
 
 
 @dataclass(frozen=True, eq=False)
 class MomentsOrDraws(InTurn):
     """
-    A batch by moments, and by draws of those members for which these are not enough.
+    Batch of distributions from moments, with draws for members that need them.
 
     Attributes
     ----------
     by_moments : CornishFisherBeta
+        Distributions from moments.
     draws : callable
-        From indices of the flat batch to the draws of these members.
+        Maps indices of the flat batch to the draws of these members.
     draws_error : float
-        The error of a bound of these draws, in standard deviations: more is not asked of moments.
+        Error of an interval end from draws, in standard deviations. The moments need not be more
+        accurate.
     accuracy : float, optional
-        The error of a bound that is good enough even if draws are more accurate; by default 1e-3
-        for more than 1,000 numbers, and 0 for fewer.
+        Acceptable error of an interval end even if draws are more accurate. The default is 1e-3 for
+        more than 1,000 numbers and 0 for fewer.
     """
 
     by_moments: CornishFisherBeta
@@ -662,7 +669,7 @@ class MomentsOrDraws(InTurn):
 
     @cached_property
     def good(self) -> np.ndarray:
-        """Whether the moments are enough, (size of the flat batch,)."""
+        """Whether the moments are accurate enough, (size of the flat batch,)."""
         is_large = np.size(self.by_moments.unit_mean) > MANY
         accuracy = self.accuracy or (ACCURACY_OF_MANY if is_large else 0.0)
         ends = np.stack([self.by_moments.error_of(score) for score in (-_SCORE, _SCORE)])
@@ -698,6 +705,6 @@ class MomentsOrDraws(InTurn):
         return self._in_order(answers, -1).reshape(shape)[()]
 
     def _in_order(self, answers, axis):
-        """Put answers about the pieces into the order of the batch."""
+        """Return results of the pieces in the order of the batch."""
         order = np.argsort(np.concatenate([index for index, _ in self._pieces]))
         return np.take(np.concatenate(answers, axis), order, axis)

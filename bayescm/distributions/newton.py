@@ -1,33 +1,32 @@
 """
-Quantiles and highest density intervals by Newton's method, and their numerical errors.
+Quantiles and highest-density intervals by Newton's method, with numerical errors.
 
-A number x has a scale y, ``x = link.to_x(y)``. On every lattice of a sequence of finer and finer
-ones its distribution function F(y), the density F'(y) and the slope F''(y) are known
-(`quadrature.LineValues.masses`). With z = ndtri(F(y)) the normal score of y,
+A number x has a scale y with ``x = link.to_x(y)``. On each lattice of a sequence of increasingly
+fine ones, the distribution function F(y), the density F'(y) and its slope F''(y) are known
+(`quadrature.LineValues.masses`). Let z = ndtri(F(y)) be the normal score of y.
 
-- a quantile at ndtr(z*) solves ``z(y) = z*``. In the normal scale F is nearly straight, and
-  Newton's step is ``(z* - z) dy/dz`` with ``dy/dz = phi(z) / F'(y)``;
-- both ends y1 < y2 of the highest density interval of mass p solve
+- A quantile at ndtr(z*) solves ``z(y) = z*``. On the normal scale, F is nearly linear. Newton's
+  step is ``(z* - z) dy/dz`` with ``dy/dz = phi(z) / F'(y)``.
+- Both ends y1 < y2 of the highest-density interval of mass p solve
 
       log h(y2) - log h(y1) = 0    and    F(y2) - F(y1) = p,
 
-  where h = F'(y) / (dx/dy) is the density of x (`hdi.both_ends` is Newton's step). Where the
-  density falls throughout it is y1 = -inf and F(y2) = p, and likewise where it rises
-  throughout. Which of them it is, and where to start, is read off the quantile function
-  (`shortest_candidate`).
+  with h = F'(y) / (dx/dy), the density of x (`hdi.both_ends` is Newton's step). If the density is
+  decreasing, y1 = -inf and F(y2) = p, and vice versa if it is increasing. The quantile function
+  determines which case applies, and the starting values (`shortest_candidate`).
 
-**The error.** The solution of one lattice is where the next one starts. Halving the step of a
-lattice about squares its error, so that the move from one solution to the next is, but for a
-little, the error of the former. With moves in normal scores, the error that is stated at level l is
+**The error.** The solution on one lattice is the start on the next one. Halving the step of a
+lattice roughly squares its error. The move from one solution to the next is therefore nearly equal
+to the error of the former. With moves in normal scores, the stated error at level l is
 
     error_l = max(2 |move_l|, |move_{l-1}| / 8) dx/dz
 
-and, for both ends of an interval, the larger one of these, plus what rounding leaves. Lattices are
-refined until it is at most what is asked for (`_state_errors`). Where a rule converges more slowly
-the moves shrink more slowly, and the error says so. It is an estimate and not a bound;
-docs/background/quadrature.md says how it was tried.
+plus the rounding error. For both ends of an interval, the larger error is used. Lattices are
+refined until the error is at most the requested accuracy (`_state_errors`). If a rule converges
+more slowly, the moves shrink more slowly, and the stated error is larger. It is an estimate, not a
+bound; docs/background/quadrature.md describes how it was tested.
 
-The constants below were chosen together, and tried on the 20,000 tables of that page.
+The constants below were chosen together, and tested on the 20,000 tables of that page.
 
 References
 ----------
@@ -42,32 +41,32 @@ from scipy import special
 
 from bayescm.distributions.hdi import INTERIOR, LOWER, SEVERAL_MODES, UPPER, Link, both_ends
 
-# Refinement. A rough answer, to 1e-4 or worse, is begun on coarser lattices and ends earlier.
-_LEAST_LEVEL = {False: 2, True: 1}  # three lattices make two moves; rough ones may agree at once
-_RECHECKED = 2, 4, 6  # levels, after the first, at which the kind of an interval is chosen anew
-_SURE = 0.01  # in z: after a smaller move the kind of an interval is not chosen anew
-_SMALL = 0.02  # in z: what a move estimates is an error only where it is small
-_FLOOR = {False: 1e-9, True: 1e-5}  # of an error, in parts of the length: rounding of the lattice
+# Refinement. Rough results, to 1e-4 or worse, start on coarser lattices and end earlier.
+_LEAST_LEVEL = {False: 2, True: 1}  # three lattices give two moves; rough ones may agree at once
+_RECHECKED = 2, 4, 6  # levels, after the first, at which the kind of an interval is reconsidered
+_SURE = 0.01  # in z; after smaller moves, the kind of an interval is not reconsidered
+_SMALL = 0.02  # in z; only small moves estimate the error
+_FLOOR = {False: 1e-9, True: 1e-5}  # smallest error relative to the length, from rounding
 
 # Newton's method on one lattice
 _STEPS_AT_START = 4  # steps on the first lattice, which starts from an interpolation
 _STEPS_LATER = 2  # steps on the others, which start from a solution
-_FEW = 8  # rows, up to which steps go on until they settle
-_STEPS_OF_FEW = 30  # most steps of so few rows, which take no time
-_SETTLED = {False: 1e-9, True: 1e-4}  # in z: a move that needs no other after it
-_NEARLY_SETTLED = 1e-5  # in z: the same once the usual number of steps has been taken
-_FARTHEST = 2.0  # in z: no step is longer
-_DIVERGED = 1.0  # in z: a move on one lattice that says that the start was wrong
-_UNSETTLED = 0.1  # in z: a last step that says so
-_GREATEST_Z = 7.2  # beyond the mass is 3e-13, which lattices do not resolve
+_FEW = 8  # number of rows up to which steps continue until they settle
+_STEPS_OF_FEW = 30  # maximum number of steps for so few rows
+_SETTLED = {False: 1e-9, True: 1e-4}  # in z; the iteration ends after a smaller step
+_NEARLY_SETTLED = 1e-5  # in z; the same after the usual number of steps
+_FARTHEST = 2.0  # in z; maximum length of a step
+_DIVERGED = 1.0  # in z; a larger move on one lattice indicates a wrong start
+_UNSETTLED = 0.1  # in z; a larger last step indicates the same
+_GREATEST_Z = 7.2  # the mass beyond is 3e-13, which lattices do not resolve
 
 # The candidates for a shortest interval
-_SPLITS = np.linspace(-18, 18, 61)  # log odds of the mass below, among what an interval leaves
-_SPLITS_OF_FEW_NODES = 0.55  # times these: a quantile function that ends at z = 6 knows no more
-_ANOTHER = 0.1  # in z: how far apart two candidates are that are not the same
+_SPLITS = np.linspace(-18, 18, 61)  # log odds of the share of the left-out mass that is below
+_SPLITS_OF_FEW_NODES = 0.55  # factor for these if the quantile function ends at z = 6
+_ANOTHER = 0.1  # in z; candidates further apart than this are different
 _VALLEY = 0.02  # depth of a valley in the log density that separates two modes
-_VISIBLE = 4.5  # z up to which a valley counts
-# Codes of the kinds of an interval, the places of their names.
+_VISIBLE = 4.5  # largest z at which a valley counts
+# Codes of the kinds of an interval, which index `_KIND_NAMES`.
 _EQUAL_DENSITIES = 0
 _FROM_LOWER = 1
 _TO_UPPER = 2
@@ -81,13 +80,15 @@ def quantiles(rows: Any, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     rows : Rows
-        m distributions on lattices: ``size``, ``link``, ``accuracy``, ``rough``, ``take(index)``,
-        ``points(level)``, ``values(level)`` and ``parts(index, level, queries)``.
+        m distributions on lattices, with ``size``, ``link``, ``accuracy``, ``rough``,
+        ``take(index)``, ``points(level)``, ``values(level)`` and ``parts(index, level, queries)``.
     q : ndarray, shape (m, Q)
+        Probabilities.
 
     Returns
     -------
     x, error : ndarray, shape (m, Q)
+        Quantiles and errors.
     """
     with np.errstate(all="ignore"):
         z = np.where(
@@ -102,18 +103,21 @@ def quantiles(rows: Any, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def interval(rows: Any, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return intervals of a mass, their errors and their kinds.
+    Return intervals of a given mass, their errors and their kinds.
 
     Parameters
     ----------
     rows : Rows
-        As of `quantiles`.
+        See `quantiles`.
     prob : float
+        Mass of the intervals.
     kind : {"hdi", "eti"}
+        Highest-density or equal-tailed intervals.
 
     Returns
     -------
     x, error : ndarray, shape (m, 2)
+        Ends and errors.
     kinds : ndarray of str, shape (m,)
         See `Distribution.hdi_kind`.
     """
@@ -130,20 +134,20 @@ def interval(rows: Any, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray,
 
 class _Ends:
     """
-    The solutions of m rows so far, Q in each.
+    Current solutions of m rows, with Q solutions in each.
 
     Attributes
     ----------
     y, low, high : ndarray, shape (m, Q)
-        The solution in the scale of the link, and a bracket of it where there is one.
+        Solution on the scale of the link, and a bracket around it if there is one.
     last_move, error : ndarray, shape (m, Q)
-        By how much it moved on the last lattice, in z, infinite where Newton's method diverged; and
-        its error in x.
+        Move on the last lattice in z, infinite if Newton's method diverged, and the error in x.
     kind : ndarray of int, shape (m,)
-        Equal densities at both ends, from the lower end of the support, or to its upper one.
+        Kind of the interval: equal densities at both ends, from the lower end of the support, or to
+        its upper end.
     several, restarted, diverged : ndarray of bool, shape (m,)
-        Whether there are several modes; whether this lattice started anew; whether Newton's steps
-        failed on it.
+        Whether there are several modes, whether this lattice started anew, and whether Newton's
+        method failed on it.
     """
 
     _NAMES = ("y", "low", "high", "last_move", "error", "kind", "several", "restarted", "diverged")
@@ -168,7 +172,7 @@ class _Ends:
 
 
 class _QuantileEquation:
-    """``z(y) = z`` for scores z, (m, Q)."""
+    """The equation ``z(y) = z`` for scores z, (m, Q)."""
 
     is_shortest = False
 
@@ -179,7 +183,7 @@ class _QuantileEquation:
         return _QuantileEquation(self.z[index])
 
     def start(self, ends, curve, link, rows):
-        """Start, in some rows (m,) of bool, where the quantile function is; bracketed by nodes."""
+        """Start the selected rows (m,) at the quantile function, bracketed by its nodes."""
         low, high = curve.neighbours(self.z)
         for name, value in (("y", curve(self.z)[0]), ("low", low), ("high", high)):
             setattr(ends, name, np.where(rows[:, None], value, getattr(ends, name)))
@@ -191,13 +195,13 @@ class _QuantileEquation:
         bracketed = np.isfinite(ends.low) & np.isfinite(ends.high)
         ends.low = np.where(bracketed & (z < self.z), ends.y, ends.low)
         ends.high = np.where(bracketed & (z > self.z), ends.y, ends.high)
-        # Without a density it goes to the middle of the bracket.
+        # Without a density, the step goes to the middle of the bracket.
         step = (self.z - z) * dy_dz
         return np.where(bracketed & ~np.isfinite(step), np.inf, step), dy_dz
 
 
 class _HighestDensityEquations:
-    """Equal densities of x at both ends, or an end of the support for one, and the mass between."""
+    """Equal densities of x at both ends (or one end at the support), and the mass between them."""
 
     is_shortest, count = True, 2
 
@@ -208,7 +212,7 @@ class _HighestDensityEquations:
         return self
 
     def start(self, ends, curve, link, rows):
-        """Start at the shortest candidate: in some rows, and wherever it is not the one at hand."""
+        """Start at the shortest candidate in the selected rows, and wherever it has changed."""
         candidate = shortest_candidate(curve, link, self.prob)
         away = np.abs(
             np.where(np.isfinite(ends.y), ends.y, 0)
@@ -223,13 +227,14 @@ class _HighestDensityEquations:
 
     def step(self, ends, masses, link):
         """Return Newton's step of both ends in y, and dy/dz."""
-        # One end only: z(y1) = ndtri(1 - p) = -ndtri(p) or z(y2) = ndtri(p), by (z* - z) dy/dz.
+        # For one end, solve z(y1) = ndtri(1 - p) = -ndtri(p) or z(y2) = ndtri(p) by (z* - z) dy/dz.
         z_of_prob = special.ndtri(self.prob)
         one_sided = (np.array([-z_of_prob, z_of_prob]) - masses.z) * masses.dy_dz
         # log h(y) = log F'(y) - log dx/dy, the log density of x, and its slope in y.
         log_density = np.log(masses.density) - link.log_slope(ends.y)
         slopes = masses.slope / masses.density - link.bend(ends.y)
-        # log h(y2) - log h(y1), and F(y2) - F(y1) - p from the two tails, which keep their digits.
+        # log h(y2) - log h(y1), and F(y2) - F(y1) - p computed from the tails, which keep their
+        # digits.
         gap = log_density[:, 1] - log_density[:, 0]
         excess = (1 - self.prob) - masses.below[:, 0] - masses.above[:, 1]
         equal = np.stack(both_ends(gap, excess, masses.density.T, slopes.T), -1)
@@ -239,10 +244,10 @@ class _HighestDensityEquations:
 
 def _solve(rows, equation, together):
     """
-    Return the solutions on the first lattice of which the error is small enough.
+    Return the solutions on the first lattice with a sufficiently small error.
 
-    `together` says that both solutions of a row are ends of one interval, whose length is what an
-    error is compared with.
+    With `together`, both solutions of a row are ends of one interval, and errors are relative to
+    its length.
     """
     ends = _Ends(rows.size, equation.count)
     unsolved, level = np.arange(rows.size), 0
@@ -253,7 +258,7 @@ def _solve(rows, equation, together):
             is_good = _solve_on_lattice(
                 rows.take(index), equation.take(index), part, level, together
             )
-            one_sided = part.kind != _EQUAL_DENSITIES  # which coarse lattices take for granted
+            one_sided = part.kind != _EQUAL_DENSITIES  # which coarse lattices cannot confirm
             is_good &= level >= np.where(one_sided, 2, _LEAST_LEVEL[rows.rough])
             ends.put(index, part)
             rest.append(index[~is_good])
@@ -270,7 +275,7 @@ def _solve(rows, equation, together):
 
 
 def _interpolate(rows, equation, ends, level):
-    """Take the ends from the quantile function, and for their error how two lattices differ."""
+    """Set the ends from the quantile function, and the errors from two lattices."""
     x = []
     with np.errstate(all="ignore"):
         for coarse_or_fine in (level - 2, level):
@@ -281,7 +286,7 @@ def _interpolate(rows, equation, ends, level):
 
 
 def _solve_on_lattice(rows, equation, ends, level, together):
-    """Move the ends to the solutions of one lattice; return the rows that are good enough."""
+    """Move the ends to the solutions on one lattice; return the rows that are accurate enough."""
     values = rows.values(level)
     with np.errstate(all="ignore"):
         anew = ~np.isfinite(ends.last_move).all(-1) | (level == 0)
@@ -298,13 +303,13 @@ def _solve_on_lattice(rows, equation, ends, level, together):
             ends.put(index, part)
         move, dy_dz = _newton(rows, equation, ends, values, level)
         before = ends.last_move
-        # The first lattice starts from an interpolation: what diverged there is no move.
+        # The first lattice starts from an interpolation, so divergence there is ignored.
         ends.last_move = np.where(np.isfinite(move) | (level > 0), move, 0.0)
         return _state_errors(rows, ends, before, dy_dz, level, together)
 
 
 def _newton(rows, equation, ends, values, level):
-    """Take Newton's steps; return by how much the ends moved, in z, and dy/dz there."""
+    """Perform Newton steps; return the moves of the ends in z, and dy/dz there."""
     start = ends.y.copy()
     usual = _STEPS_AT_START if level == 0 else _STEPS_LATER
     for step_number in range(_STEPS_OF_FEW if rows.size <= _FEW else usual):
@@ -319,7 +324,7 @@ def _newton(rows, equation, ends, values, level):
         settled = _SETTLED[rows.rough] if step_number < usual else _NEARLY_SETTLED
         if not (step_in_z > settled).any():
             break
-    # A last step that is large says that the net move is small by chance.
+    # If the last step is large, a small net move is a coincidence.
     move = np.maximum(np.abs(ends.y - start) / dy_dz, step_in_z)
     ends.diverged |= (step_in_z > _UNSETTLED).any(-1)
     move = np.where(np.isfinite(ends.y), move, 0.0)
@@ -328,12 +333,12 @@ def _newton(rows, equation, ends, values, level):
 
 
 def _state_errors(rows, ends, move_before, dy_dz, level, together):
-    """State the errors, by the formula above; return the rows that are good enough."""
+    """Set the errors by the formula above; return the rows that are accurate enough."""
     link = rows.link
     error = np.maximum(
         2 * ends.last_move, np.where(np.isfinite(move_before), move_before / 8, np.inf)
     )
-    # What has just been started anew has not been confirmed by another lattice.
+    # A restarted solution has not been confirmed by another lattice.
     is_first = (ends.restarted[:, None] & (level > 0)) | (level == 0)
     error = np.where(is_first, np.inf, error)
     if together:
@@ -346,7 +351,7 @@ def _state_errors(rows, ends, move_before, dy_dz, level, together):
     error_of_x = np.where(np.isfinite(ends.y), error * dy_dz * dx_dy, 0.0)
     error_of_x = np.where(np.isnan(error_of_x), np.inf, error_of_x)
     rounding = _FLOOR[rows.rough] * (size if together else dy_dz * dx_dy)
-    # What is rounded to an end of the support is there.
+    # Solutions that are rounded to an end of the support are exact.
     at_end = ((x <= link.low) | (x >= link.high)) & (error_of_x < np.spacing(1.0))
     at_end |= np.isinf(x)
     ends.error = np.where(at_end | ~np.isfinite(ends.y), 0.0, error_of_x + rounding)
@@ -357,15 +362,15 @@ def _state_errors(rows, ends, move_before, dy_dz, level, together):
 
 class Candidate(NamedTuple):
     """
-    Where to look for the shortest interval of some mass.
+    Starting values for the shortest interval of a given mass.
 
     Attributes
     ----------
     y : ndarray, shape (m, 2)
-        Both ends in the scale of the link.
+        Both ends on the scale of the link.
     kind : ndarray of int, shape (m,)
-        0 for equal densities at both ends, 1 and 2 where it starts at the lower, stops at the upper
-        end of the support.
+        0 for equal densities at both ends, 1 for an interval that starts at the lower end of the
+        support, and 2 for one that stops at the upper end.
     several : ndarray of bool, shape (m,)
         Whether the density has several modes.
     """
@@ -377,18 +382,21 @@ class Candidate(NamedTuple):
 
 def shortest_candidate(curve: Any, link: Link, prob: float) -> Candidate:
     """
-    Return the shortest of all candidates for an interval, as the quantile function has them.
+    Return the shortest candidate for an interval, according to the quantile function.
 
-    With u below it an interval of mass p has the length Q(u + p) - Q(u), which falls in u where the
-    density is higher at the upper end than at the lower one. So candidates are where that
-    difference falls through 0; u = 0 where it begins below 0, and u = 1 - p where it ends above 0.
+    With mass u below it, an interval of mass p has the length Q(u + p) - Q(u). The length decreases
+    in u if the density is higher at the upper end than at the lower end. Candidates are therefore
+    the points u at which this difference falls through 0. u = 0 is a candidate if the difference
+    starts below 0, and u = 1 - p if it ends above 0.
 
     Parameters
     ----------
     curve : QuantileFunction
-        Of m distributions.
+        Quantile function of m distributions.
     link : Link
+        Link between y and x.
     prob : float
+        Mass of the interval.
     """
     rest, size = 1 - prob, len(curve.y)
     splits = _SPLITS * (1.0 if curve.reaches_far else _SPLITS_OF_FEW_NODES)
@@ -436,7 +444,7 @@ def _column(end):
 
 
 def _has_valley(curve, link):
-    """Say whether the log density falls and rises again between scores that matter."""
+    """Return True if the log density falls and rises again between relevant scores."""
     with np.errstate(all="ignore"):
         level = -(curve.z**2) / 2 - np.log(curve.dy_dz) - link.log_slope(curve.y)
     inside = np.isfinite(level) & (np.abs(curve.z) < _VISIBLE)

@@ -1,30 +1,31 @@
 """
-The distribution of a function of Dirichlet vectors of many cells, by pre-integration.
+Distribution of a function of Dirichlet vectors with many cells, by pre-integration.
 
-Let x = f(theta) be a number and theta the cells of a table, one Dirichlet vector or several
-independent ones. With the largest parameter first, theta is a product of sticks,
+Let x = f(theta) be a number, with theta the cells of one Dirichlet vector or several independent
+ones. With the largest parameter first, theta is a product of sticks,
 
     theta_k = v_k (1 - v_1) ... (1 - v_{k-1}),    v_k ~ Beta(a_k, a_{k+1} + a_{k+2} + ...),
 
-independent beta variables (Connor & Mosimann 1969). Each is the quantile of its distribution at
-``ndtr(z_k)`` of a standard normal score, so that x is a function of d independent scores z, and
+which are independent beta variables (Connor & Mosimann 1969). Each one is the quantile of its
+distribution at ``ndtr(z_k)``, with a standard normal score z_k. Hence x is a function of d
+independent scores z, and
 
     P(x <= c) = E_w[ P(x(w + s u) <= c | w) ],
 
 where u is a unit vector, s ~ N(0, 1) the score along it and w the scores across it. The inner
-probability is known: along a line x is a smooth function of one variable, which is interpolated,
-and all its crossings of c count with their sign. What is left is an integral over w of a function
-that is smooth although the indicator is not: that is pre-integration (Griewank et al. 2018). It is
-the mean over the points of a scrambled Sobol sequence (`quasi_random`).
+probability is known. Along a line, x is a smooth function of one variable, which is interpolated,
+and all its crossings of c are counted with their sign. The remaining integral over w has a smooth
+integrand although the indicator is not smooth. This is pre-integration (Griewank et al. 2018). The
+integral is the mean over the points of a scrambled Sobol sequence (`quasi_random`).
 
-The direction u is the leading eigenvector of E[g g'], g being the gradient of x in the scores, and
-the further eigenvectors are the axes across it in the order of their eigenvalues, so that the first
-coordinates of the sequence matter most (active subspaces; Liu & Owen 2023). In the scale of the
-link of its range x is nearly linear as soon as there are some examples, and few lines are enough.
+The direction u is the leading eigenvector of E[g g'], with g the gradient of x in the scores. The
+other eigenvectors are the axes across it, ordered by eigenvalue, so that the first coordinates of
+the sequence matter most (active subspaces; Liu & Owen 2023). On the link scale of its range, x is
+nearly linear unless there are very few examples, and few lines are enough.
 
-Eight independent scramblings make eight estimates. The answer is that of their mean, and their
-spread says how wrong it is. Nothing but values of the function are asked for, so one algorithm
-serves every measure, the difference of two classifiers on the same examples, and a user's function.
+Eight independent scramblings give eight estimates. The result uses their mean, and their spread
+gives the error. Only values of the function are needed. The same algorithm therefore works for
+every measure, for the difference of two classifiers on the same examples, and for custom functions.
 
 References
 ----------
@@ -56,42 +57,44 @@ from bayescm.distributions.newton import shortest_candidate
 from bayescm.distributions.quadrature import LineValues, Masses
 from bayescm.distributions.quasi_random import even_normal
 
-# A bound of 95 % from 1,024 lines is off by 1e-5 to 1e-4 of the length of the interval where there
-# are hundreds of examples, and by up to 1e-3 where there are twenty; four times as many lines are
-# off by a third to a tenth of that (tests/benchmarks/preintegration.py).
+# With 1,024 lines, the ends of a 95% interval have errors of 1e-5 to 1e-4 of its length for
+# hundreds
+# of examples, and up to 1e-3 for twenty examples. Four times as many lines reduce the errors to a
+# third to a tenth (tests/benchmarks/preintegration.py).
 ACCURACY = 1e-4
-SUFFICIENT = 1e-3  # beyond that, draws are no worse: 50,000 of them are off by 3e-3
-MEMBERS = 8  # of a batch: each takes a tenth to half a second, and nobody waits some seconds
-SHARES = 26  # as many as two classifiers of three classes have; beyond, tables of sticks take long
-_LINES = 2**7, 2**9, 2**10, 2**11  # of each scrambling
-# Lines of a scrambling times shares, up to which there are more than 4,096 lines in all where these
-# are not sufficient: a call takes half a second then.
+SUFFICIENT = 1e-3  # for larger errors, draws are used: 50,000 draws have an error of 3e-3
+MEMBERS = 8  # maximum batch size; each member takes 0.1 to 0.5 s
+SHARES = 26  # enough for two classifiers with three classes; tables of more sticks are slow
+_LINES = 2**7, 2**9, 2**10, 2**11  # lines per scrambling
+# Largest number of lines per scrambling times shares, if 4,096 lines in total are not enough. A
+# call
+# then takes half a second.
 _MOST = 2**14
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionOfDirichlet(Distribution):
     """
-    The distribution of a function of independent Dirichlet vectors.
+    Distribution of a function of independent Dirichlet vectors.
 
     Attributes
     ----------
     parameters : sequence of ndarray, shape (K_i,)
-        Of each Dirichlet vector, >= 0. Where one is 0, so is the cell.
+        Parameters >= 0 of each Dirichlet vector. A cell with parameter 0 is 0.
     function : callable
-        From cells (m, K_1 + K_2 + ...), one vector after the other, to numbers (m,).
+        Maps cells (m, K_1 + K_2 + ...), with one vector after the other, to numbers (m,).
     support : pair of float
         Smallest and largest value.
     totals : sequence of float, optional
-        What the cells of each vector sum to; by default 1.
+        Sum of the cells of each vector. The default is 1.
     accuracy : float, optional
-        The numerical error of a bound of 95 % that is good enough, in parts of the length of the
-        interval; by default 1e-4. Below that there may be four times as many lines.
+        Acceptable numerical error of the ends of a 95% interval, relative to its length. The
+        default is 1e-4. Smaller values allow up to four times as many lines.
 
     Raises
     ------
     UndefinedOnLine
-        If the function is 0/0, constant, or beyond its support somewhere on the lines.
+        If the function is 0/0, constant, or outside its support anywhere on the lines.
 
     Examples
     --------
@@ -128,7 +131,7 @@ class FunctionOfDirichlet(Distribution):
         return _CONFIDENCE * self._at(x, error, (0.0, 0.0))
 
     def _at(self, x, function, beyond):
-        """Return a function of the masses at x, some at a time, and what it is beyond the ends."""
+        """Return a function of the masses at x, in parts, with fixed values outside the support."""
         x = np.asarray(x, float)
         y, (low, high) = self._link.to_y(x.ravel()), self.support
         values = np.empty(x.size)
@@ -185,14 +188,14 @@ class FunctionOfDirichlet(Distribution):
         return self._lines.whole.moments(self._link)[0]
 
     def expected_loss(self) -> np.ndarray:
-        # The mean of max(0, -x) over all points. On each line the kink is between two points. The
-        # lines are staggered and have it at all distances from the points, so the errors cancel.
+        # The mean of max(0, -x) over all points. On each line, the kink is between two points.
+        # Because the lines are staggered, its distance from them varies and the errors cancel.
         whole = self._lines.whole
         return (whole.point_weights * np.maximum(-self._link.to_x(whole.values), 0)).sum()
 
     @property
     def relative_error(self) -> float:
-        """The error of the bounds of 95 %, in parts of the length of the equal-tailed interval."""
+        """Error of the ends of the 95% equal-tailed interval, relative to its length."""
         return self._relative_error_on(self._lines)
 
     def _relative_error_on(self, lines):
@@ -207,7 +210,7 @@ class FunctionOfDirichlet(Distribution):
 
     @cached_property
     def _lines(self):
-        """As many lines as are needed for the accuracy."""
+        """Values on as many lines as the accuracy requires."""
         surface, axes = self._surface, self._surface.active_subspace()
         for size in _LINES:
             if size > _LINES[1] and self.accuracy is None and size * len(axes) > _MOST:
@@ -229,25 +232,29 @@ def preintegrated(
     classes: int | None = None,
 ) -> Distribution | None:
     """
-    Return the distribution of a function of Dirichlet vectors, or None where draws are no worse.
+    Return the distribution of a function of Dirichlet vectors, or None to use draws.
 
-    Draws are no worse where there are too many cells or members of the batch, where the function is
-    undefined, constant or beyond its support with positive probability, and where the bounds of
-    95 % of a member are not known to 1e-3 of the length of their interval.
+    The result is None in three cases:
+
+    - There are too many cells or members of the batch.
+    - The function is undefined, constant or outside its support with positive probability.
+    - The error of a 95% interval of a member exceeds 1e-3 of its length.
 
     Parameters
     ----------
     parameters : sequence of V ndarrays, shape (..., K_i)
+        Dirichlet parameters of each vector.
     function, support
         See `FunctionOfDirichlet`.
     totals : ndarray, shape (..., V), optional
+        Sum of the cells of each vector.
     classes : int, optional
-        How many numbers the function has for each table, (m, C); None for one, (m,).
+        Number of values of the function for each table, (m, C). None for a single value, (m,).
 
     Returns
     -------
     Distribution or None
-        Shape (...) or (..., C).
+        Distribution of shape (...) or (..., C).
     """
     batch = parameters[0].shape[:-1]
     shape = batch if classes is None else (*batch, classes)
@@ -278,17 +285,17 @@ def preintegrated(
 
 
 def _has_shortest(distribution):
-    """Say whether the shortest interval of 95 % is known as well as the equal-tailed one."""
+    """Return True if the shortest 95% interval has an error of at most 1e-3 of its length."""
     ends, errors, _ = distribution._interval(0.95, "hdi")
     return errors.max() <= SUFFICIENT * np.ptp(ends)
 
 
 def joint_difference(first: Any, second: Any) -> Distribution | None:
     """
-    Return the distribution of first less second, which are independent, or None.
+    Return the distribution of first - second for independent numbers, or None.
 
-    It is a function of the cells of both where each is a `FunctionOfDirichlet`; see `preintegrated`
-    for where there is none.
+    If both are a `FunctionOfDirichlet`, it is a function of the cells of both. `preintegrated`
+    explains when it is None.
     """
     if not isinstance(first, FunctionOfDirichlet) or not isinstance(second, FunctionOfDirichlet):
         return None
@@ -312,19 +319,19 @@ def _component(function, index):
 
 
 class UndefinedOnLine(ValueError):
-    """A function that is 0/0, constant, or beyond its support with positive probability."""
+    """Raised if a function is 0/0, constant or outside its support with positive probability."""
 
 
-# From scores to cells, and to the function of them
+# From scores to cells, and to function values
 
-_STEP_OF_TABLE = 0.25  # in scores, between the knots of the spline of the log odds
-_FINE = 256  # points per score of the table that is read off the spline
-_RANGE = 8.0  # of the scores in the table
-_LEAST = 1e-75  # of a cell, so that products of four do not underflow to 0/0
+_STEP_OF_TABLE = 0.25  # in scores, between the knots of the spline for the log odds
+_FINE = 256  # points per score in the table computed from the spline
+_RANGE = 8.0  # largest score in the table
+_LEAST = 1e-75  # smallest cell, so that products of four do not underflow to 0/0
 
 
 class _Sticks:
-    """Cells as products of sticks, whose log odds are tables of their normal scores."""
+    """Cells as products of sticks, with tables of their log odds by normal score."""
 
     def __init__(self, parameters, totals):
         self.totals = np.ones(len(parameters)) if totals is None else totals
@@ -338,9 +345,9 @@ class _Sticks:
             self.size += len(vector)
         a, b = np.concatenate(first), np.concatenate(rest)
         self.count = len(a)
-        if not self.count:  # nothing varies
+        if not self.count:  # the cells are constant
             raise UndefinedOnLine
-        # scipy.interpolate takes long to load, and quick commands need none of this.
+        # scipy.interpolate is slow to import, and quick commands do not need it.
         from scipy.interpolate import CubicSpline
 
         grid = np.arange(-_RANGE, _RANGE + _STEP_OF_TABLE, _STEP_OF_TABLE)
@@ -348,7 +355,7 @@ class _Sticks:
         self.table = spline(np.arange(2 * _RANGE * _FINE + 1) / _FINE - _RANGE)
 
     def cells(self, scores: Callable[[int], np.ndarray], size: int) -> np.ndarray:
-        """Return cells (m, K) from a function that gives the scores (m,) of each stick."""
+        """Return cells (m, K), given a function that returns the scores (m,) of each stick."""
         cells, k = np.zeros((self.size, size)), 0
         for order, total in zip(self.orders, self.totals, strict=True):
             rest = np.asarray(total)
@@ -360,54 +367,55 @@ class _Sticks:
         return cells.T
 
     def _log_odds(self, k, z):
-        """Read the log odds of a stick off its table, which is linear between points."""
+        """Return the log odds of a stick by linear interpolation in its table."""
         at = np.clip((z + _RANGE) * _FINE, 0, self.table.shape[1] - 2)
         left = at.astype(np.intp)
         low = self.table[k][left]
         return low + (at - left) * (self.table[k][left + 1] - low)
 
 
-_REACH = 7.0  # scores to which a line goes on either side; the mass beyond is 3e-12
-_STEP = 0.75  # in scores, between points of a line; polynomials of eight points are right to 1e-6
-_DIFFERENCE = 0.02  # of scores, for gradients
-_GRADIENTS = 2**5  # points of each scrambling at which there is one
-_FLAT = 1e-5  # mass on which the function may be constant: what rounding makes of its ends
-_ROUNDING = 1e-9  # by which it may be beyond its support
+_REACH = 7.0  # largest score on a line in both directions; the mass beyond is 3e-12
+# In scores, between points of a line; polynomials through eight points are accurate to 1e-6.
+_STEP = 0.75
+_DIFFERENCE = 0.02  # step of finite differences in scores, for gradients
+_GRADIENTS = 2**5  # number of gradients per scrambling
+_FLAT = 1e-5  # mass on which the function may be constant, because its ends are rounded
+_ROUNDING = 1e-9  # tolerance for values outside the support
 
 
 class _Surface:
-    """A function of the normal scores of all sticks, in the scale of a link."""
+    """A function of the normal scores of all sticks, on the scale of a link."""
 
     def __init__(self, sticks, function, link):
         self.sticks, self.function, self.link = sticks, function, link
 
     def _values(self, scores, shape):
-        """Return values (shape) from a function that gives the scores of each stick."""
+        """Return values (shape), given a function that returns the scores of each stick."""
         cells = self.sticks.cells(lambda k: scores(k).ravel(), math.prod(shape))
         with np.errstate(all="ignore"):
             x = np.asarray(self.function(cells), float).reshape(shape)
         within = (x >= self.link.low - _ROUNDING) & (x <= self.link.high + _ROUNDING)
-        if not within.all():  # nor is NaN
+        if not within.all():  # NaN is not within either
             raise UndefinedOnLine
         return self.link.to_y(np.clip(x, self.link.low, self.link.high))
 
     def active_subspace(self):
-        """Return an orthonormal basis (d, d): what the function varies most along comes first."""
+        """Return an orthonormal basis (d, d), with the most influential direction first."""
         d = self.sticks.count
         z = normal_sobol(d, _GRADIENTS, seed=1).reshape(-1, d)
         moved = z + _DIFFERENCE * np.concatenate([np.eye(d), -np.eye(d)])[:, None]
         up, down = np.split(self._values(lambda k: moved[..., k], moved.shape[:2]), 2)
         gradient = (up - down) / (2 * _DIFFERENCE)
         axes = np.linalg.eigh(gradient @ gradient.T)[1][:, ::-1].T
-        # Eigenvectors have no sign of their own, and processors differ in the one they return.
+        # The sign of an eigenvector is arbitrary and depends on the processor.
         greatest = np.abs(axes).argmax(-1)
         return axes * np.sign(axes[np.arange(d), greatest])[:, None]
 
     def on_lines(self, axes, size):
         """Return the values on `size` lines of each scrambling along the first axis."""
         across = normal_sobol(len(axes) - 1, size, seed=0) @ axes[1:]
-        # Points of neighbouring lines are staggered by the golden section: what interpolation does
-        # to kinks is then no bias that all lines share.
+        # Points of neighbouring lines are staggered by the golden section, so that interpolation
+        # errors at kinks do not give a bias shared by all lines.
         first = -_REACH - _STEP * (np.arange(size) * (5**0.5 - 1) / 2 % 1)
         along = first[:, None] + _STEP * np.arange(int(2 * _REACH / _STEP) + 2)
         shape = *across.shape[:2], along.shape[1]
@@ -417,37 +425,39 @@ class _Surface:
 
 def normal_sobol(d: int, size: int, seed: int) -> np.ndarray:
     """
-    Return the points of eight scramblings of a Sobol sequence as standard normal scores.
+    Return eight scramblings of a Sobol sequence as standard normal scores.
 
     Parameters
     ----------
     d : int
-        Dimension; 0 gives points of none.
+        Dimension, which may be 0.
     size : int
-        Points of each scrambling, a power of two.
+        Number of points of each scrambling, a power of two.
     seed : int
+        Seed of the scramblings.
 
     Returns
     -------
     ndarray, shape (8, size, d)
+        Scores.
     """
     rngs = np.random.default_rng(seed).spawn(_SCRAMBLINGS)
     return np.stack([even_normal(size, d, rng) for rng in rngs])
 
 
-# What is asked of the lines
+# Queries of the lines
 
 _SCRAMBLINGS = 8
-_CONFIDENCE = 2.4  # standard errors: the 95 % quantile of Student's t with 7 degrees of freedom
+_CONFIDENCE = 2.4  # standard errors for 95% confidence, by Student's t with 7 degrees of freedom
 _SCORES_OF_95 = special.ndtri(np.array([0.025, 0.975]))
-_NODES = np.arange(-6.0, 6.01, 0.75)  # scores at which the quantile function is begun
-_STEPS = 8  # most steps of Newton's method
-_SETTLED = 1e-6  # move in scores that ends it
-# Of what points twice as far apart move the answers by, 1/3 is left at a kink, and far less where
-# the function is smooth.
+_NODES = np.arange(-6.0, 6.01, 0.75)  # nodes of the initial quantile function, in scores
+_STEPS = 8  # maximum number of Newton steps
+_SETTLED = 1e-6  # move in scores at which the iteration ends
+# Interpolation error, as a fraction of the change with points twice as far apart. At a kink it is
+# 1/3. For a smooth function it is much smaller.
 _INTERPOLATION = 1 / 3
-_ASTRAY = 0.1  # of the length, by which no step from a quantile function leads if all is well
-_AT_ONCE = 32  # points of a distribution function
+_ASTRAY = 0.1  # relative to the length; larger moves from the quantile function indicate failure
+_AT_ONCE = 32  # points at which the distribution function is evaluated at once
 
 
 def standard_error(values: np.ndarray) -> np.ndarray:
@@ -456,14 +466,14 @@ def standard_error(values: np.ndarray) -> np.ndarray:
 
 
 class _Grid(NamedTuple):
-    """The scores along lines: ``first + step * arange(P)``."""
+    """Scores along lines: ``first + step * arange(P)``."""
 
     first: np.ndarray
     step: float
 
 
 class _OnLines(LineValues):
-    """Values (m, N, P) on lines of equal weight: masses, quantiles and moments of m rows."""
+    """Values (m, N, P) on lines of equal weight, with masses, quantiles and moments of m rows."""
 
     rough = False
 
@@ -474,21 +484,22 @@ class _OnLines(LineValues):
 
 class Lines:
     """
-    The values of a function on lines: eight scramblings, and all of them as one.
+    Values of a function on lines, for eight scramblings and for all of them together.
 
     Parameters
     ----------
     values : ndarray, shape (8, N, P)
-        In the scale of the link.
+        Values on the scale of the link.
     first : ndarray, shape (N,)
         Score of the first point of each line.
     link : Link
+        Link between y and x.
     """
 
     def __init__(self, values, first, link):
         self.link = link
         self.rows = _OnLines(values, first, _STEP)
-        # Every other point of each line: how far the answers move is what interpolation does.
+        # Results from every other point of each line reveal the interpolation error.
         flat, starts = values.reshape(1, -1, values.shape[-1]), np.tile(first, len(values))
         self.whole = _OnLines(flat, starts, _STEP)
         self.halved = _OnLines(np.ascontiguousarray(flat[..., ::2]), starts, 2 * _STEP)
@@ -503,7 +514,7 @@ class Lines:
         return self.rows.masses(np.broadcast_to(y, (len(self.rows.values), len(y))))
 
     def quantiles(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return y at normal scores (Q,) and their errors."""
+        """Return y at normal scores (Q,), and the errors."""
 
         def move(masses, pooled, y):
             return (special.ndtr(z) - masses.below) / pooled.density
@@ -511,12 +522,12 @@ class Lines:
         return self._newton(self.quantile_function(z[None])[0][0], move)
 
     def shortest_interval(self, prob: float) -> tuple[np.ndarray, np.ndarray, str]:
-        """Return the ends y (2,) of the shortest interval of a mass, their errors and its kind."""
+        """Return the ends y (2,) of the shortest interval, their errors and its kind."""
         with np.errstate(all="ignore"):
             candidate = shortest_candidate(self.quantile_function, self.link, prob)
         kind = int(candidate.kind[0])
         name = SEVERAL_MODES if candidate.several[0] else (INTERIOR, LOWER, UPPER)[kind]
-        if kind:  # it starts at the lower end of the support, or stops at the upper one
+        if kind:  # the interval starts at the lower end of the support, or stops at the upper one
             z = special.ndtri(prob) * (1 if kind == 1 else -1)
             (y,), (error,) = self.quantiles(np.array([z]))
             if kind == 1:
@@ -524,8 +535,8 @@ class Lines:
             return np.array([y, np.inf]), np.array([error, 0.0]), name
 
         def move(masses, pooled, y):
-            # The log density of x, log F'(y) - log dx/dy, and its slope in y. For one scrambling it
-            # is linearised around the density of all.
+            # The log density of x, log F'(y) - log dx/dy, and its slope in y. For a single
+            # scrambling, it is linearised around the pooled density.
             log_density = np.log(pooled.density) - self.link.log_slope(y)
             log_density = log_density + (masses.density - pooled.density) / pooled.density
             slopes = pooled.slope[0] / pooled.density[0] - self.link.bend(y)
@@ -538,7 +549,7 @@ class Lines:
         is_near = np.abs(y - candidate.y[0]) < _ASTRAY * (candidate.y[0, 1] - candidate.y[0, 0])
         if np.isfinite(error).all() and is_near.all():
             return y, error, name
-        # Where the density is rough its slope is noise, and Newton's method goes astray.
+        # If the density is rough, its slope is noisy and Newton's method may diverge.
         with np.errstate(all="ignore"):
             of_rows = shortest_candidate(self.rows.quantile_function(_NODES), self.link, prob).y
         return candidate.y[0], _CONFIDENCE * standard_error(of_rows), name
@@ -547,8 +558,9 @@ class Lines:
         """
         Return the points (Q,) at which `move` is 0, and their errors.
 
-        ``move(masses, pooled, y)`` is Newton's step (..., Q) from y, by some masses and the slopes
-        of those of all lines. That of each scrambling is its estimate of the same points.
+        ``move(masses, pooled, y)`` returns Newton's step (..., Q) from y, given some masses and the
+        pooled masses of all lines for the slopes. The steps of the single scramblings estimate the
+        error.
         """
         with np.errstate(all="ignore"):
             for _ in range(_STEPS):

@@ -1,35 +1,37 @@
 """
-The distribution of a function of independent shares: a lattice of lines through normal scores.
+Distribution of a function of independent shares, by quadrature on a lattice of lines.
 
-Let a number x depend on d independent shares v_i, such as the recall and the false positive rate,
-each a beta variable with the quantile function Q_i. In a scale y of x (`hdi.Link`),
+Let a number x depend on d independent shares v_i, such as the recall and the false positive rate.
+Each share is a beta variable with the quantile function Q_i. On a scale y of x (`hdi.Link`),
 
-    y = log_odds(v_1, ..., v_d),    v_i = Q_i(ndtr(z_i)),    z ~ N(0, I),
+    y = log_odds(v_1, ..., v_d),    v_i = Q_i(ndtr(z_i)),    z ~ N(0, I).
 
-where ``log_odds`` is the one statement of a measure, ``log(above / below)`` of the odds of
-`bayescm.measures.odds`: nothing is lost next to the ends of the range. A line in the direction
-u = (+-1, ..., +-1) / sqrt(d) is z = w + s u, with s ~ N(0, 1) and w in the plane across it. On it y
-is a function of s alone, which takes the value y at scores s_j(y, w), rising or falling, so that
+Each measure defines ``log_odds`` only once, as ``log(above / below)`` of its odds in
+`bayescm.measures.odds`. No digits are lost near the ends of the range. A line in the direction u =
+(+-1, ..., +-1) / sqrt(d) is z = w + s u, with s ~ N(0, 1) and w in the plane across it. On the
+line, y is a function of s alone. It takes the value y at scores s_j(y, w), rising or falling, so
+that
 
     F(y)   = E_w[ sum_j sign_j ndtr(s_j) ],
     F'(y)  = E_w[ sum_j phi(s_j) / |dy/ds| ],
     F''(y) = -E_w[ sum_j sign_j phi(s_j) (s_j + (d2y/ds2) / (dy/ds)) / (dy/ds)**2 ].
 
-Every measure of two classes is monotone in its shares, but for MCC and Cohen's kappa in the
-prevalence (see the last paragraph). With the signs of u chosen accordingly it rises along every
-line, each line has one crossing, and the level sets of y are graphs over the
-plane, of slope at most 1, whatever the counts. So the integrand is smooth, its weight Gaussian, and
-the trapezoidal rule, which is a lattice of lines, converges geometrically: halving the step about
-squares the error (Trefethen & Weideman 2014). Integrating along one direction exactly is known as
-pre-integration (Griewank et al. 2018). A diagonal, where the gradient would be a little better,
-puts all points of all lines onto one grid of scores, so that each share is inverted at some twenty
-to a hundred scores only.
+Every measure of two classes is monotone in its shares, except for MCC and Cohen's kappa in the
+prevalence (see the last paragraph). With the signs of u chosen accordingly, y rises along every
+line and each line has one crossing. The level sets of y are graphs over the plane with a slope of
+at most 1, whatever the counts. The integrand is therefore smooth and its weight is Gaussian. The
+trapezoidal rule, which is a lattice of lines, converges geometrically: halving the step roughly
+squares the error (Trefethen & Weideman 2014).
 
-All crossings are counted, so y need not be monotone. Convergence is algebraic then, and the error
-that is stated says so. A share that y is not monotone in is better kept out of the lines: as the
-outer share it has nodes of its own.
+Integrating exactly along one direction is known as pre-integration (Griewank et al. 2018). The
+gradient would be a slightly better direction than a diagonal. The diagonal, however, puts all
+points of all lines on one grid of scores, so each share is inverted at only 20 to 100 scores.
 
-Quantiles and intervals, and their errors, are solved for on these lattices in `newton`.
+All crossings are counted, so y need not be monotone. Convergence is then algebraic, and the stated
+error is larger accordingly. It is better to keep a share in which y is not monotone out of the
+lines: as the outer share, it has separate nodes.
+
+`newton` computes quantiles, intervals and their errors on these lattices.
 
 References
 ----------
@@ -69,34 +71,35 @@ from bayescm.distributions.incomplete import Share, log_odds, near_log_odds
 @dataclass(frozen=True, eq=False)
 class FunctionOfShares(Distribution):
     """
-    The distribution of a function of independent shares.
+    Distribution of a function of independent shares.
 
     Attributes
     ----------
     shares : tuple of Beta or PointMass, shape (...)
-        The distributions of the shares. A point mass is a number that is known.
+        Distributions of the shares. A point mass is a known number.
     log_odds : callable
-        ``log_odds(*shares)``, of a `Share` each, whose parts are arrays or a `LogNumber`: the
-        number in the scale of the link, monotone in every share but those that are ``outer`` or
-        ``kinked``.
+        ``log_odds(*shares)`` returns the number on the scale of the link. Each argument is a
+        `Share` whose parts are arrays or a `LogNumber`. The result is monotone in every share that
+        is not ``outer`` or ``kinked``.
     support : pair of float or ndarray
         Smallest and largest value.
     outer : int, optional
-        The share that the number is not monotone in: it has nodes of its own.
+        Index of a share in which the number is not monotone. It has separate nodes.
     kinked : tuple of int, optional
-        The shares that the number is monotone in on either side of 1/2 only, where it may have a
-        kink: below and above have lattices of their own.
+        Indices of shares in which the number is monotone only on either side of 1/2, where it may
+        have a kink. Both sides have separate lattices.
     power_moment : callable, optional
-        ``power_moment(k, *shares)`` -> E x**k where that may be infinite; NaN leaves it to the
-        lattice.
+        ``power_moment(k, *shares)`` returns E x**k, if that may be infinite. For NaN, the lattice
+        is used.
     accuracy : float, optional
-        The largest numerical error of an end, in parts of the length of the interval or, if that is
-        less, of ``max(1, end)``; by default 1e-4, and 1e-3 for more than 1,000 distributions. A
-        quantile is compared with four times its standard deviation dx/dz. Up to 1,000
-        distributions, probabilities and densities are as accurate as for 1e-6, whatever is asked.
+        Maximum numerical error of an end, relative to the length of the interval or to ``max(1,
+        end)``, whichever is smaller. The default is 1e-4, and 1e-3 for more than 1,000
+        distributions. For a quantile, it is relative to four times its standard deviation dx/dz.
+        For up to 1,000 distributions, probabilities and densities are always as accurate as for
+        1e-6.
     share_error : float, optional
-        The error of a bound, in parts of the length of the interval, that the shares themselves
-        bring with them: no bound is found more accurately.
+        Error of an end due to the shares themselves, relative to the length of the interval. No end
+        is computed more accurately.
 
     Examples
     --------
@@ -210,7 +213,7 @@ class FunctionOfShares(Distribution):
         return values.T.reshape(shape)[()]
 
     def _rows(self) -> "Iterator[Rows]":
-        """Yield some members at a time; where they are few, the same ones, for their lattices."""
+        """Yield rows of some members at a time; small batches reuse the same rows and lattices."""
         if self._size <= MANY:
             yield self._all_rows
             return
@@ -219,7 +222,7 @@ class FunctionOfShares(Distribution):
             yield Rows(replace(part, accuracy=self._tolerance))
 
     def _exact_rows(self) -> "Iterator[Rows]":
-        """Yield the same for probabilities, which are more accurate unless there are many."""
+        """Yield rows for probabilities, which are more accurate unless the batch is large."""
         if self._size > MANY:
             yield from self._rows()
         else:
@@ -247,7 +250,7 @@ def _flat(share, shape):
 
 
 def _with_powers(moments, powers):
-    """Return mean, sd and skewness, (m, 3), with those that are known or infinite in place."""
+    """Return mean, sd and skewness, (m, 3), with known or infinite values filled in."""
     first, second, third = (np.ravel(power) + np.zeros(len(moments)) for power in powers)
     with np.errstate(invalid="ignore", over="ignore"):
         mean = np.where(np.isnan(first), moments[:, 0], first)
@@ -255,28 +258,29 @@ def _with_powers(moments, powers):
         skewness = np.where(np.isinf(third) | np.isinf(second), np.nan, moments[:, 2])
         finite = ~np.isnan(second) & ~np.isinf(second)
         spread = np.sqrt(np.maximum(second - first**2, 0))
-        # A difference of squares keeps its digits where the spread is not small beside the mean.
+        # A difference of squares is accurate unless the spread is small compared with the mean.
         sd = np.where(finite & (spread > 1e-3 * np.abs(first)), spread, sd)
     return np.stack([mean, sd, skewness], -1)
 
 
-_GREATEST_LOG = 600.0  # of a number whose exponential is finite
+_GREATEST_LOG = 600.0  # largest log with a finite exponential
 
 
 def difference(first: Any, second: Any) -> FunctionOfShares | None:
     """
-    Return the distribution of the difference of two independent numbers, first less second.
+    Return the distribution of first - second for independent numbers.
 
-    A comparison needs probabilities too, so its interval uses their lattices and their accuracy.
+    Comparisons need probabilities too, so the interval uses the same lattices and accuracy.
 
     Parameters
     ----------
     first, second : Distribution, shape (...)
-        What is made from one beta variable each (``image``), or functions of shares.
+        Functions of one beta variable each (with ``image``), or functions of shares.
 
     Returns
     -------
-    FunctionOfShares, or None where one of them is neither, or their ranges differ.
+    FunctionOfShares or None
+        The distribution. None if one of them is neither, or if their ranges differ.
     """
     shares: list[Any] = []
     images: list[Callable] = []
@@ -313,32 +317,35 @@ def difference(first: Any, second: Any) -> FunctionOfShares | None:
 
 # Many distributions on lattices
 
-_ROUGH = 1e-4  # an accuracy from which on coarser lattices, and fewer points, are enough
-_ARRAY = 2**14  # numbers of an array: 128 kB, of which some fit into a processor's cache
-# Numbers of the lattice of one row: 16 MB and a second, after which the error is stated as it is.
+_ROUGH = 1e-4  # accuracy from which coarser lattices and fewer points are enough
+_ARRAY = 2**14  # elements of an array: 128 kB, so that several fit into the processor's cache
+# Largest number of elements in the lattice of one row: 16 MB and one second. The error is then
+# stated
+# without further refinement.
 _LARGEST_LATTICE = 2**21
-# Log odds up to which floats hold the shares: no product of four cells, e**-320, is lost.
+# Largest log odds for plain floats, so that no product of four cells, e**-320, underflows.
 _PLAIN = 80.0
-# How many times as far as all others the outer share moves y, for lines to go along it as well.
+# Effect of the outer share on y, relative to all others, above which lines go along it as well.
 _LEADS = 3.0
-# More shares than this have the log odds of rough answers computed from a polynomial.
+# Number of shares above which a polynomial gives the log odds for rough results.
 _MANY_SHARES = 16
-_DEGREES = 15, 11  # of that polynomial: 5e-6 spreads up to scores of 6
-# Normal scores of the middle of a share, and around it, at which it is asked which way y goes.
+_DEGREES = 15, 11  # of that polynomial, with errors of 5e-6 spreads up to scores of 6
+# Normal scores at the middle of a share and around it, used to find the direction of y.
 _PROBES = np.array([0.0, -4.0, -2.0, 2.0, 4.0])
-_MOMENT_LEVELS = 6  # moments of a number in a finite range have settled by then
-_LARGEST_CURVE = 2**21  # numbers of the finest lattices of numbers that are shares themselves
+_MOMENT_LEVELS = 6  # enough levels for the moments of a number in a finite range
+_LARGEST_CURVE = 2**21  # elements of the finest lattices for quantile functions of shares
 
 
 class Rows:
     """
-    m distributions, one in each row, on lattices of some level: the finer, the higher.
+    m distributions, one per row, on lattices of several levels, with higher levels being finer.
 
-    It is asked at points (m, P), and remembers the values of the last two levels.
+    It is evaluated at points (m, P), and caches the values of the last two levels.
 
     Parameters
     ----------
     distribution : FunctionOfShares, shape (m,)
+        Distributions of all rows.
     """
 
     def __init__(self, distribution):
@@ -366,19 +373,19 @@ class Rows:
         return rows
 
     def parts(self, index, level, queries):
-        """Cut an index into parts whose temporary arrays are not large."""
+        """Split an index into parts with small temporary arrays."""
         numbers = self.points(level) * max(1, queries / 8)
         size = max(1, int(_ARRAY / numbers))
         return [index[start : start + size] for start in range(0, len(index), size)]
 
     def points(self, level):
-        """Return how many points the lattice of a level has for each row, 0 where there is none."""
+        """Return the number of lattice points per row at a level, 0 if there is no such lattice."""
         lines = self.lattice(level)
         halves = 2 ** len(self.distribution.kinked)
         return 0 if lines is None else halves * lines.grid_index[0].size
 
     def lattice(self, level):
-        """Return the lattice of a level, from 0 on, or None."""
+        """Return the lattice of a level, starting at 0, or None."""
         finer = level + (not self.rough)
         return lattice(len(self.along), self.outer is not None, finer, self.rough)
 
@@ -413,7 +420,7 @@ class Rows:
         return lines, np.ascontiguousarray(np.broadcast_to(y, shape)), lines.weights[None]
 
     def _evaluate_halves(self, level):
-        """Return the same of a share below 1/2 and of the share above, one beside the other."""
+        """Return the same for a share below 1/2 and above it, concatenated."""
         distribution, (kinked, *others) = self.distribution, self.distribution.kinked
         share = distribution.shares[kinked]
         values, weights = [], []
@@ -430,7 +437,7 @@ class Rows:
         return lines, np.concatenate(values, 1), np.concatenate(weights, 1)
 
     def _y(self, logs, index):
-        """Return y of shares by their log odds (m, G), and the index of these at every point."""
+        """Return y, given the log odds (m, G) of shares and an index into these for every point."""
         is_plain = all(np.abs(log).max() < _PLAIN for log in logs)
         shares = []
         for log, point in zip(logs, index, strict=True):
@@ -443,7 +450,7 @@ class Rows:
             return self.distribution.log_odds(*shares)
 
     def _log_odds_of(self, chosen, z):
-        """Return the log odds (m, G) of some shares at scores (G,), all betas in one call."""
+        """Return the log odds (m, G) of some shares at scores (G,), with all betas in one call."""
         shares = [self.distribution.shares[i] for i in chosen]
         logs = [None if isinstance(share, Beta) else share.log_odds(z) for share in shares]
         betas = [k for k, share in enumerate(shares) if isinstance(share, Beta)]
@@ -459,7 +466,7 @@ class Rows:
 
     @cached_property
     def _probes(self):
-        """The log odds of all shares at `_PROBES`, (m, 5) each, (m, 1) for point masses."""
+        """Log odds of all shares at `_PROBES`, (m, 5) each, or (m, 1) for point masses."""
         shares = self.distribution.shares
         free = [i for i, share in enumerate(shares) if not isinstance(share, PointMass)]
         tables = dict(zip(free, self._log_odds_of(free, _PROBES), strict=True))
@@ -470,7 +477,7 @@ class Rows:
 
     @cached_property
     def signs(self):
-        """Which way y goes with each share along the lines, (m,) each: 1 or -1."""
+        """Direction in which y changes with each share along the lines, 1 or -1, (m,) each."""
         logs, signs = self._probes, []
         for i in self.along:
             index = [np.array([1, 4]) if k == i else np.zeros(1, int) for k in range(len(logs))]
@@ -480,10 +487,11 @@ class Rows:
 
     def _is_led_by_outer(self, free):
         """
-        Say whether y moves with the outer share above all, and in one direction only.
+        Return True if y depends mainly on the outer share, and monotonically.
 
-        In the other shares it is a step then, which equidistant nodes of the outer share do not
-        resolve, and which lines along that share find exactly. Asked of all rows together.
+        As a function of the other shares, y is then nearly a step. Equidistant nodes of the outer
+        share do not resolve it, whereas lines along that share find it exactly. All rows are tested
+        together.
         """
         logs = self._probes
         middle = [np.zeros(1, int)] * len(logs)
@@ -499,14 +507,14 @@ class Rows:
 
     def probabilities(self, x):
         """
-        Return below, above, density and the error of x as a quantile, (4, m, P).
+        Return masses below and above x, the density, and the error of x as a quantile, (4, m, P).
 
         Lattices are refined until two of them agree.
         """
         y = self._to_y(x)
         answers = np.empty((4, *x.shape))
         unsettled, level = np.arange(self.size), 0
-        # The error of a mass is about the square of that of a bound two lattices before.
+        # The error of a mass is about the square of the error of an end two lattices earlier.
         goal = max(1e-11, 1e-3 * self.accuracy**2) if not self.rough else 1e-5
         before = np.full((2, *x.shape), np.nan)
         while len(unsettled) and self.points(level):
@@ -534,7 +542,7 @@ class Rows:
         )
 
     def _at_ends(self, x, answers):
-        """Put in the probabilities below, at and beyond the ends of the support."""
+        """Set the probabilities at the ends of the support and outside."""
         under, over = x <= self.link.low, x >= self.link.high
         below, above, density, error = answers
         below = np.where(under, 0.0, np.where(over, 1.0, below))
@@ -543,7 +551,7 @@ class Rows:
         return np.stack([below, above, density, error])
 
     def moments(self):
-        """Return mean, standard deviation and skewness, (m, 3), by two lattices that agree."""
+        """Return mean, standard deviation and skewness, (m, 3), from two lattices that agree."""
         moments = np.full((self.size, 3), np.nan)
         unsettled, level = np.arange(self.size), 0
         goal = 1e-4 if self.rough else 1e-10  # in standard deviations
@@ -562,7 +570,7 @@ class Rows:
         return moments
 
     def quantile_function(self):
-        """Return the quantile function, by the first lattice that agrees with the one before."""
+        """Return the quantile function from the first lattice that agrees with the previous one."""
         z = np.broadcast_to(np.linspace(-4, 4, 17), (self.size, 17))
         before, level = np.inf, 0
         while 0 < self.points(level) * self.size <= _LARGEST_CURVE:
@@ -578,10 +586,10 @@ class Rows:
 # The lattice
 
 _REACH = 7.5  # of z: the mass beyond is 6e-14
-# Steps of z, level by level, the first for rough answers. Points go with the d-th power of the step
-# which therefore falls more slowly in three dimensions. With an outer share its own steps are
-# refined further than those of the lines: cohen_kappa below the least that some prevalence allows
-# needs it.
+# Steps of z by level, the first for rough results. The number of points grows with the d-th power
+# of the inverse step, which therefore decreases more slowly in three dimensions. The steps of an
+# outer share are refined further than the steps of the lines. Cohen's kappa needs this below the
+# smallest value that some prevalences allow.
 _STEPS = {
     (1, False): tuple(1 / (2**0.5) ** level for level in range(14)),
     (2, False): tuple(1 / (2**0.5) ** level for level in range(14)),
@@ -589,28 +597,28 @@ _STEPS = {
     (2, True): (1.0, 0.71, 0.5, 0.355, 0.25, 0.25, 0.1775, 0.1775, 0.1775, 0.1775),
 }
 _OUTER_STEPS = 1.4, 1.0, 0.7, 0.5, 0.35, 0.175, 0.125, 0.0625, 0.032, 0.016
-_NEGLIGIBLE = {False: 1e-11, True: 1e-6}  # weight of a line, for answers that are exact or rough
-# Lines are two steps of the scores apart: with one step the answers are hardly more accurate, and
-# with four they are not accurate (tried on random tables while the rule was made).
+_NEGLIGIBLE = {False: 1e-11, True: 1e-6}  # smallest weight of a line, for exact and rough results
+# Lines are two steps of the scores apart. In tests on random tables, one step was hardly more
+# accurate, and four steps were not accurate enough.
 _APART = 2
 
 
 class Lattice(NamedTuple):
     """
-    Lines along the diagonal of d scores, and of each some nodes of an outer score.
+    Lines along the diagonal of d scores, each with some nodes of an outer score.
 
     Attributes
     ----------
     grid : ndarray, shape (G,)
-        The scores that a share takes.
+        Scores of the shares.
     grid_index : ndarray of int, shape (d, N, P)
-        Which of them each share takes at the points of every line.
+        Index into `grid` for each share at the points of every line.
     first, step : ndarray, shape (N,), and float
-        The scores s along the line: ``first + step * arange(P)``.
+        Scores s along the lines: ``first + step * arange(P)``.
     weights : ndarray, shape (N,)
         Weights of the lines, which sum to 1.
     outer : ndarray, shape (N,)
-        Scores of the outer share, NaN where there is none.
+        Scores of the outer share, NaN without one.
     """
 
     grid: np.ndarray
@@ -624,11 +632,11 @@ class Lattice(NamedTuple):
 @cache
 def lattice(d: int, outer: bool, level: int, rough: bool) -> Lattice | None:
     """
-    Return the lattice of a level, or None where there is none so fine.
+    Return the lattice of a level, or None if there is no lattice this fine.
 
     With a step g, the points of a line are z = 2 g (k_1, ..., k_{d-1}, 0) + g j (1, ..., 1). They
-    are g sqrt(d) apart, at scores s = g (2 sum k + d j) / sqrt(d) along the line, which passes the
-    origin at the squared distance (2 g)**2 (sum k**2 - (sum k)**2 / d).
+    are g sqrt(d) apart, at scores s = g (2 sum k + d j) / sqrt(d) along the line. The squared
+    distance of the line from the origin is (2 g)**2 (sum k**2 - (sum k)**2 / d).
     """
     steps = _STEPS[d, outer]
     if level >= len(steps):
@@ -662,15 +670,16 @@ def lattice(d: int, outer: bool, level: int, rough: bool) -> Lattice | None:
 
 # Crossings of lines
 
-_WINDOW = {False: 8, True: 6}  # points that a line is interpolated by
-_NEWTON_STEPS = {False: 3, True: 2}  # from the chord, which is near: they settle to rounding
-# A polynomial of which the slope is so many times that of the chord, or so many times less, is not
-# trusted: next to a kink it swings.
+_WINDOW = {False: 8, True: 6}  # points used to interpolate a line
+# Enough for convergence to rounding error, starting from the chord.
+_NEWTON_STEPS = {False: 3, True: 2}
+# A polynomial is rejected if its slope differs from the slope of the chord by more than this
+# factor, because it oscillates near kinks.
 _SWING = 10.0
 
 
 class Masses(NamedTuple):
-    """Below, above and about points y, (m, Q) each: masses, density F'(y), and its slope F''(y)."""
+    """Masses below and above y, the density F'(y), and its slope F''(y), (m, Q) each."""
 
     below: np.ndarray
     above: np.ndarray
@@ -679,30 +688,31 @@ class Masses(NamedTuple):
 
     @property
     def z(self) -> np.ndarray:
-        """The standard normal score of y, from the smaller of both tails."""
+        """Standard normal score of y, computed from the smaller tail."""
         tail, is_lower = np.minimum(self.below, self.above), self.below < self.above
         z = special.ndtri(np.clip(tail, 0, 0.5))
         return np.where(is_lower, z, -z)
 
     @property
     def dy_dz(self) -> np.ndarray:
-        """How far y moves for each unit of its normal score."""
+        """Derivative of y with respect to its normal score."""
         return _phi(self.z) / self.density
 
 
 class LineValues:
     """
-    The values of y on the lines of a lattice, for m rows.
+    Values of y on the lines of a lattice, for m rows.
 
     Attributes
     ----------
     lattice : Lattice
+        Lattice of the lines.
     values : ndarray, shape (m, N, P)
-        On N lines at P points each.
+        Values on N lines at P points each.
     weights : ndarray, shape (m, N) or (1, N)
         Weights of the lines, which sum to 1.
     rough, has_few_nodes : bool
-        Whether lines are interpolated by fewer points, and the quantile function by fewer nodes.
+        Whether the interpolation of lines uses fewer points, and the quantile function fewer nodes.
     """
 
     has_few_nodes = False
@@ -722,7 +732,7 @@ class LineValues:
         return some
 
     def masses(self, y: np.ndarray) -> Masses:
-        """Return the masses at y, (m, Q): the sums over all crossings at the head of the file."""
+        """Return the masses at y, (m, Q), as sums over all crossings; see the module docstring."""
         lines, n_points = self.lattice, self.values.shape[-1]
         under = self.values[:, None] <= y[:, :, None, None]
         line_of_query, point = divmod(
@@ -730,7 +740,7 @@ class LineValues:
         )
         flat_row, line = divmod(line_of_query, self.values.shape[1])
         row = flat_row // y.shape[1]
-        # The polynomial through the points around a crossing, in steps t from their middle.
+        # The polynomial through the points around a crossing, with t in steps from their middle.
         size = min(_WINDOW[self.rough], n_points)
         start = np.clip(point - size // 2 + 1, 0, n_points - size)
         of_line = (row * self.values.shape[1] + line) * n_points
@@ -751,13 +761,13 @@ class LineValues:
         d2y_ds2 = np.where(trusted, bend, 0.0) / lines.step**2
         s = lines.first[line] + lines.step * (start + middle + t)
         weight = self.weights[row if len(self.weights) > 1 else 0, line]
-        signed = np.where(left <= 0, weight, -weight)  # by the direction of the crossing
+        signed = np.where(left <= 0, weight, -weight)  # sign by the direction of the crossing
 
         def total(terms):
             return np.bincount(flat_row, terms, y.size).reshape(y.shape)
 
         density = signed * _phi(s) / dy_ds
-        # Lines that end below y, and that begin above it, have no crossing to say so.
+        # Mass of lines that end below y or begin above it, which no crossing accounts for.
         ends = np.einsum("mqn,mn->mq", under[..., -1], self.weights + 0 * self.values[:, :, 0])
         begins = np.einsum("mqn,mn->mq", ~under[..., 0], self.weights + 0 * self.values[:, :, 0])
         return Masses(
@@ -769,13 +779,13 @@ class LineValues:
 
     @cached_property
     def point_weights(self):
-        """The weights of all points, (m or 1, N, P), which sum to 1."""
+        """Weights of all points, (m or 1, N, P), which sum to 1."""
         along = self.lattice.first[:, None] + self.lattice.step * np.arange(self.values.shape[-1])
         weights = self.weights[:, :, None] * np.exp(-(along**2) / 2)
         return weights / weights.sum((-2, -1), keepdims=True)
 
     def quantile_function(self, nodes: np.ndarray | None = None) -> "QuantileFunction":
-        """Return the quantile function: exact near some nodes z, a cubic between."""
+        """Return the quantile function, accurate near the nodes z and cubic in between."""
         if nodes is None:
             nodes = _FEW_NODES if self.has_few_nodes else _NODES
         flat = self.values.reshape(len(self.values), -1)
@@ -799,7 +809,7 @@ class LineValues:
 
 @cache
 def _interpolation(size):
-    """Return what makes coefficients, of rising powers about the middle, of `size` values."""
+    """Return the matrix from `size` values to polynomial coefficients, and the middle index."""
     middle = (size - 1) / 2
     return np.linalg.inv(np.vander(np.arange(size) - middle, increasing=True)), middle
 
@@ -809,7 +819,7 @@ def _phi(z):
 
 
 def _horner(coefficients, t):
-    """Return a polynomial (K, n), of rising powers, and its slope, at t (n,)."""
+    """Return the value and slope of a polynomial (K, n), in ascending powers, at t (n,)."""
     value, slope = coefficients[-1], np.zeros_like(t)
     for coefficient in coefficients[-2::-1]:
         slope = slope * t + value
@@ -817,30 +827,30 @@ def _horner(coefficients, t):
     return value, slope
 
 
-# Nodes z of quantile functions: for one interval to start from, for a number that is a share
-# itself, and for many rows to start from.
+# Nodes z of quantile functions: for the start of one interval, for a number used as a share, and
+# for the start of many rows.
 _NODES = np.arange(-7.0, 7.01, 0.5)
 _CLOSE_NODES = np.arange(-7.0, 7.01, 0.25)
 _FEW_NODES = np.array([-6.0, -4.4, -3.2, -2.3, -1.5, -0.75, 0.0, 0.75, 1.5, 2.3, 3.2, 4.4, 6.0])
-_OUT_OF_REACH = 40.0  # a z that no lattice reaches
+_OUT_OF_REACH = 40.0  # a z beyond all lattices
 
 
 class QuantileFunction:
     """
-    y as a function of z for m rows: Hermite's cubic between points of which masses are known.
+    y as a function of z for m rows, by cubic Hermite interpolation between known masses.
 
     Parameters
     ----------
     y : ndarray, shape (m, K)
-        Rising.
+        Increasing points.
     masses : Masses
-        At y.
+        Masses at y.
     """
 
     def __init__(self, y, masses):
         z, dy_dz = masses.z, masses.dy_dz
         valid = np.isfinite(z) & np.isfinite(dy_dz) & (dy_dz >= 0)
-        # What is not known is at the ends, where it is pushed aside.
+        # Invalid nodes are at the ends, and are moved out of reach.
         is_below = y <= np.take(y, y.shape[1] // 2, 1)[:, None]
         aside = np.where(is_below, -_OUT_OF_REACH, _OUT_OF_REACH)
         self.z = np.maximum.accumulate(np.where(valid, z, aside), 1)
@@ -848,16 +858,16 @@ class QuantileFunction:
 
     @property
     def reaches_far(self) -> bool:
-        """Whether its nodes go up to z = 7, as those do that one interval starts from."""
+        """Whether the nodes extend to z = 7, as they do for the start of a single interval."""
         return self.y.shape[1] == len(_NODES)
 
     def _left(self, z):
-        """Return the last points at or below z (m, Q)."""
+        """Return the index of the last node at or below z (m, Q)."""
         left = (self.z[:, None, :] <= z[:, :, None]).sum(-1) - 1
         return np.clip(left, 0, self.y.shape[1] - 2)
 
     def neighbours(self, z):
-        """Return y at the points below and above z (m, Q)."""
+        """Return y at the nodes below and above z (m, Q)."""
         return [np.take_along_axis(self.y, self._left(z) + k, 1) for k in (0, 1)]
 
     def __call__(self, z):
@@ -878,19 +888,19 @@ class QuantileFunction:
         return np.clip(y, y0, y1), np.where(dy_dz > 0, dy_dz, chord)
 
 
-# Shares that are no beta variables, and numbers beyond floats
+# Shares other than beta variables, and numbers outside the range of floats
 
 
 @dataclass(frozen=True, eq=False)
 class HalfShare:
-    """A beta variable of which it is known that it is below, or above, 1/2."""
+    """Beta variable conditional on being below, or above, 1/2."""
 
     share: Beta
     upper: bool
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the batch."""
+        """Shape of the batch."""
         return self.share.shape
 
     def log_odds(self, z: np.ndarray) -> np.ndarray:
@@ -910,19 +920,20 @@ class HalfShare:
 @dataclass(frozen=True, eq=False)
 class QuantileShare:
     """
-    A number whose distribution is known, as a share: its quantile function in the scale of a link.
+    Number with a known distribution, used as a share via its quantile function on a link scale.
 
     Attributes
     ----------
     distribution : FunctionOfShares, shape (...)
-        From 0 or -1 to 1, or from 0 to infinity: then the odds of the share are the number.
+        Distribution on a range from 0 or -1 to 1, or from 0 to infinity. In the last case, the odds
+        of the share are the number.
     """
 
     distribution: FunctionOfShares
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the batch."""
+        """Shape of the batch."""
         return self.distribution.shape
 
     def take(self, index: Any) -> "QuantileShare":
@@ -930,7 +941,7 @@ class QuantileShare:
         return QuantileShare(self.distribution.take(index))
 
     def log_odds(self, z: np.ndarray) -> np.ndarray:
-        """Return the number in the scale of its link, (m, G), at normal scores (G,)."""
+        """Return the number on the scale of its link, (m, G), at normal scores (G,)."""
         curve = self._quantile_function
         return curve(np.broadcast_to(z, (len(curve.y), len(z))))[0]
 
@@ -941,10 +952,10 @@ class QuantileShare:
 
 class LogNumber(NDArrayOperatorsMixin):
     """
-    Positive numbers by their logarithms, for those that floats cannot hold.
+    Positive numbers represented by their logarithms, for values outside the range of floats.
 
-    They are added, multiplied and divided, and have roots and squares, as arrays have; a difference
-    is its absolute value. The logarithm, ``np.log``, is an array.
+    They support addition, multiplication, division, square roots and squares, like arrays. A
+    difference is its absolute value. The logarithm, ``np.log``, is an array.
 
     Examples
     --------
@@ -957,7 +968,7 @@ class LogNumber(NDArrayOperatorsMixin):
         self.log = log
 
     def __array_ufunc__(self, ufunc: Any, method: str, *numbers: Any, **_: Any) -> Any:
-        """Do in logarithms what numpy does with numbers."""
+        """Apply a numpy function in terms of logarithms."""
         logs = [n.log if isinstance(n, LogNumber) else np.log(n) for n in numbers]
         if ufunc is np.log:
             return logs[0]

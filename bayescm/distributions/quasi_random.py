@@ -1,8 +1,8 @@
 """
-Points that fill the unit cube evenly: scrambled Sobol sequences.
+Scrambled Sobol sequences, which fill the unit cube evenly.
 
-Means over S such points are off by less than means over S independent points, for smooth functions
-by about 1 / S instead of 1 / sqrt(S) (Owen 1998).
+Means over S such points have smaller errors than means over S independent points. For smooth
+functions, the error is about 1 / S instead of 1 / sqrt(S) (Owen 1998).
 
 References
 ----------
@@ -13,7 +13,7 @@ Owen, A. B. (1998). Scrambling Sobol' and Niederreiter-Xing points. Journal of C
 import numpy as np
 from scipy import special
 
-# A point on the border of the cube, whose normal score would be infinite, moves this far inside.
+# Points on the border of the cube, whose normal scores would be infinite, move this far inside.
 # The sequences have steps of 2**-30, about 1e-9.
 _BORDER = 1e-12
 
@@ -22,7 +22,7 @@ def even_uniform(size: int, dims: int, rng: np.random.Generator) -> np.ndarray:
     """Return the first points (size, dims) of a scrambled Sobol sequence, inside the unit cube."""
     if not dims or not size:
         return np.zeros((size, dims))
-    # scipy.stats takes a second to load, and quick commands need none of this.
+    # scipy.stats takes a second to import, and quick commands do not need it.
     from scipy.stats.qmc import Sobol
 
     # SciPy warns about sizes that are not powers of two, so the points beyond `size` are dropped.

@@ -1,18 +1,17 @@
 r"""
-The distribution of the reciprocal of a number where that is positive, and infinity elsewhere.
+Distribution of the reciprocal of a number if it is positive, and of infinity otherwise.
 
-Of J in (-1, 1), such as Youden's, the number is
+For J in (-1, 1), such as Youden's J, the number is
 
-    x = 1 / J  where J > 0,  else infinity,
+    x = 1 / J  if J > 0,  else infinity,
 
     P(x <= t) = P(J >= 1 / t),    f(t) = f_J(1 / t) / t**2,    P(x = inf) = P(J <= 0).
 
-The shortest interval of mass m is that of J with u above it, [1 / Q_J(1 - u), 1 / Q_J(1 - u - m)],
-where both ends have one density: f_J(j) j**2 is the same at both. It is looked for on a grid of u,
-and solved for between neighbours by false position in its Illinois form (Dowell & Jarratt 1971).
-Where J <= 0 is more probable than what an
-interval leaves out, every one of that mass reaches to infinity, and the one that starts last is
-taken.
+An interval of mass m with mass u above it, in terms of J, is [1 / Q_J(1 - u), 1 / Q_J(1 - u - m)].
+The shortest one has equal densities at both ends: f_J(j) j**2 is the same. It is searched on a grid
+of u, and refined by the Illinois variant of false position (Dowell & Jarratt 1971). If P(J <= 0)
+exceeds the left-out mass, every interval of mass m extends to infinity, and the one with the
+largest start is used.
 
 References
 ----------
@@ -35,12 +34,13 @@ from bayescm.distributions.base import Distribution
 from bayescm.distributions.empirical import NEVER
 from bayescm.distributions.hdi import INTERIOR, LOWER, UPPER
 
-_SPLITS = special.expit(np.linspace(-9, 9, 33))  # of what an interval leaves out, above it
-_ZOOMS = 12  # of the search for the mode; each leaves a sixteenth of the range
+# Shares of the left-out mass that are above the interval in terms of J.
+_SPLITS = special.expit(np.linspace(-9, 9, 33))
+_ZOOMS = 12  # steps of the search for the mode; each shrinks the range to a sixteenth
 _STEPS = 15  # most steps of false position
-_TOLERANCE = 1e-9  # in the share of the mass left out, at which these end
-# The trapezoidal rule in the normal scale. Farther out, quantiles of J take seconds, and 1 / J does
-# not change the sixth digit of a mean unless J <= 0 is likelier than `NEVER`.
+_TOLERANCE = 1e-9  # in the share of the left-out mass, at which the iteration ends
+# Trapezoidal rule on the normal scale. Further out, quantiles of J take seconds, and 1 / J does
+# not change the sixth digit of a mean unless J <= 0 has a probability above `NEVER`.
 _Z = np.arange(-5.5, 5.51, 0.0625)
 _WEIGHTS = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
 
@@ -48,12 +48,12 @@ _WEIGHTS = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
 @dataclass(frozen=True, eq=False)
 class Reciprocal(Distribution):
     """
-    The distribution of 1 / J where J > 0, and infinity elsewhere.
+    Distribution of 1 / J if J > 0, and of infinity otherwise.
 
     Attributes
     ----------
     inner : Distribution, shape (...)
-        Of J, between -1 and 1, continuous.
+        Continuous distribution of J, between -1 and 1.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Reciprocal(Distribution):
 
     @cached_property
     def _moments(self):
-        """Mean, sd and skewness: infinity and NaN where J <= 0 is not as good as impossible."""
+        """Mean, sd and skewness; infinity or NaN unless J <= 0 is practically impossible."""
         values = self.quantile(special.ndtr(_Z).reshape(-1, *[1] * len(self.shape)))
         is_finite = self.inner.cdf(0.0) < NEVER
         values = np.where(is_finite & np.isfinite(values), values, 1.0)
@@ -148,25 +148,25 @@ class Reciprocal(Distribution):
 
 
 def _inverse(x):
-    """Return 1 / x, above every J where x <= 0."""
+    """Return 1 / x, or a number above the range of J if x <= 0."""
     x = np.asarray(x, float)
     with np.errstate(divide="ignore"):
         return np.where(x > 0, 1 / np.where(x > 0, x, 1.0), 2.0)
 
 
 def _shortest(inner, prob):
-    """Return the shortest intervals of 1 / J of a mass, (..., 2), and their kinds."""
-    spare = 1 - prob - inner.cdf(0.0)  # of the mass above J = 0
-    room = np.where(spare > 0, spare, 1 - prob)  # where there is none, what comes out is not used
+    """Return the shortest intervals of 1 / J with a given mass, (..., 2), and their kinds."""
+    spare = 1 - prob - inner.cdf(0.0)  # left-out part of the mass above J = 0
+    room = np.where(spare > 0, spare, 1 - prob)  # if there is no such mass, the result is not used
 
     def ends_of(split):
-        """Return both ends where a share of what is left out lies above J."""
+        """Return both ends, given the share of the left-out mass above J."""
         below = 1 - room * split - np.reshape([0.0, prob], (2, *[1] * np.ndim(split)))
         with np.errstate(divide="ignore"):
             return 1 / np.maximum(inner.quantile(below), 0.0)
 
     def gap(split):
-        """Return the log of the density at the upper end, less that at the lower."""
+        """Return the log ratio of the densities at the upper and the lower end."""
         ends = ends_of(split)
         with np.errstate(divide="ignore", invalid="ignore"):
             levels = np.log(inner.pdf(1 / ends)) - 2 * np.log(ends)
@@ -189,7 +189,7 @@ def _shortest(inner, prob):
 
 
 def _root(function, left, right, otherwise):
-    """Return where a function of a batch is 0 between two points, or else another point."""
+    """Return the root of a batched function between two points, or a fallback."""
     at_left, at_right = function(left), function(right)
     has_root = np.sign(at_left) * np.sign(at_right) < 0
     for _ in range(_STEPS):
@@ -198,7 +198,7 @@ def _root(function, left, right, otherwise):
         middle = np.where(has_root, middle, otherwise)
         at_middle = function(middle)
         crosses = np.sign(at_middle) * np.sign(at_right) < 0
-        # An end that stays has its value halved, so that it moves in the end.
+        # The value at a retained end is halved, so that it eventually moves.
         left, at_left = np.where(crosses, right, left), np.where(crosses, at_right, at_left / 2)
         right, at_right = middle, at_middle
         if (np.abs(right - left)[has_root] < _TOLERANCE).all() or not at_middle.any():

@@ -1,9 +1,9 @@
 """
-A normal distribution on the scale of a link function.
+Normal distribution on the scale of a link function.
 
-    g(x) ~ Normal(mu, sigma),     g = logit on (0, 1), log on (0, inf), the identity on the line.
+    g(x) ~ Normal(mu, sigma),     g = logit on (0, 1), log on (0, inf), identity on the real line.
 
-On (0, 1) it is the logit-normal distribution, on (0, inf) the log-normal one.
+On (0, 1), this is the logit-normal distribution. On (0, inf), it is the log-normal distribution.
 
 References
 ----------
@@ -24,7 +24,7 @@ type Bounds = tuple[float, float]
 
 
 def link(x: ArrayLike, bounds: Bounds) -> np.ndarray:
-    """Return g(x); beyond the bounds that of the nearer one."""
+    """Return g(x), with x clipped to the bounds."""
     x = np.clip(x, *bounds)
     with np.errstate(divide="ignore"):
         if bounds == (0, 1):
@@ -42,7 +42,7 @@ def inverse_link(y: ArrayLike, bounds: Bounds) -> np.ndarray:
 @dataclass(frozen=True, eq=False)
 class TransformedNormal(Distribution):
     """
-    The distribution of a number whose link is normal.
+    Distribution of a number whose link is normal.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class TransformedNormal(Distribution):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the batch."""
+        """Shape of the batch."""
         return np.shape(self.mu)
 
     @property
@@ -75,22 +75,22 @@ class TransformedNormal(Distribution):
         return self.bounds
 
     def take(self, index: Any) -> "TransformedNormal":
-        """Return the distributions of some members of the flat batch; an int takes one."""
+        """Return some members of the flat batch; an int selects a single one."""
         mu, sigma = np.ravel(self.mu)[index], np.ravel(self.sigma)[index]
         return type(self)(mu, sigma, self.bounds)
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of at most x."""
+        """Return the probability of values up to x."""
         with np.errstate(invalid="ignore"):
             return ndtr((link(x, self.bounds) - self.mu) / self.sigma)
 
     def sf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of more than x, of use far out in the tail."""
+        """Return the probability of values above x, accurate far out in the tail."""
         with np.errstate(invalid="ignore"):
             return ndtr((self.mu - link(x, self.bounds)) / self.sigma)
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        """Return the point below which lies the mass q."""
+        """Return the quantile of the probability q."""
         return inverse_link(self.mu + self.sigma * ndtri(q), self.bounds)
 
     def pdf(self, x: ArrayLike) -> np.ndarray:

@@ -321,6 +321,8 @@ def tolerances(resolved: Any, tolerance: Any) -> dict[str, float]:
 
 
 # Series of batches
+
+
 @dataclass(frozen=True, eq=False)
 class MonitoredSeries:
     """
