@@ -1,25 +1,28 @@
 r"""
-Groups of two classes: logit-normal rates, the effects of the groups integrated out.
+Groups with two classes: logit-normal rates, with group effects integrated out.
 
-The prevalence of group g, and its recall and specificity jointly, are D = 1 and D = 2 binomial
-rates (`LogitNormalRates`) with the logits
+The prevalence of group g is a binomial rate (D = 1), and its recall and specificity are two rates
+jointly (D = 2). Both are `LogitNormalRates` with the logits
 
-.. math:: x_g = \mu + B^\top z_g + L e_g, \qquad e_g \sim N(0, I_D), \qquad L L^\top = \Sigma,
+.. math:: x_g = \mu + B^\top z_g + L e_g, \qquad e_g \sim N(0, I_D), \qquad L L^\top = \Sigma.
 
-where :math:`\Sigma` has the standard deviations :math:`\tau` and the correlation :math:`\rho`, and
-:math:`z_g` are covariates. The likelihood of the parameters
-:math:`\phi = (\mu, \log \tau, \mathrm{artanh}\, \rho, B)`,
+:math:`\Sigma` has the standard deviations :math:`\tau` and the correlation :math:`\rho`, and
+:math:`z_g` are covariates. The likelihood of the parameters :math:`\phi = (\mu, \log \tau,
+\mathrm{artanh}\, \rho, B)` is
 
 .. math::
 
     \prod_g \int N(e; 0, I) \prod_d
-        \mathrm{Binomial}\bigl(h_{gd} \mid n_{gd}, \mathrm{expit}\, x_{gd}(e)\bigr) \, de,
+        \mathrm{Binomial}\bigl(h_{gd} \mid n_{gd}, \mathrm{expit}\, x_{gd}(e)\bigr) \, de.
 
-is computed by adaptive Gauss-Hermite quadrature (`bayescm.inference.adaptive_gauss_hermite`):
-nodes about the mode of each integrand, as far apart as its curvature says. :math:`\phi` is drawn
-by importance sampling with a Student t proposal (`bayescm.inference.importance`), effects of the
-observed groups given :math:`\phi` by an independence Metropolis sampler. The average over all
-groups, :math:`E\,\mathrm{expit}(\mu + \tau e)`, is a Gauss-Hermite sum.
+- The likelihood is computed by adaptive Gauss-Hermite quadrature
+  (`bayescm.inference.adaptive_gauss_hermite`, Pinheiro and Bates 1995). The nodes are centred at
+  the mode of each integrand and scaled by its curvature.
+- :math:`\phi` is sampled by importance sampling with a Student t proposal
+  (`bayescm.inference.importance`).
+- The effects of the observed groups given :math:`\phi` are sampled by an independence Metropolis
+  sampler.
+- The average over all groups, :math:`E\,\mathrm{expit}(\mu + \tau e)`, is a Gauss-Hermite sum.
 
 References
 ----------
@@ -54,21 +57,28 @@ from bayescm.inference.importance import Weighted, explore
 
 class BivariateLogitNormal:
     """
-    Two classes: logit-normal prevalence, bivariate logit-normal recall and specificity.
+    Logit-normal prevalence, and bivariate logit-normal recall and specificity.
+
+    This is the bivariate model of diagnostic meta-analysis (Reitsma et al. 2005).
 
     Parameters
     ----------
     cells : ndarray, shape (G, 2, 2)
+        Counts of the groups.
     totals : ndarray, shape (G, 2)
-        How many examples of each class the prevalence is known by.
+        Effective number of examples of each class, which inform the prevalence.
     concentration : ndarray, shape (2, 2)
+        Prior pseudo-counts of the typical group.
     spread : float
+        Scale of the half-normal prior of the standard deviations.
     prevalence : float or None
-        Known share of the positive class in the population.
+        Known proportion of the positive class in the population.
     design : ndarray, shape (G, Q), optional
+        Covariates of the groups.
     slope : float
+        Scale of the normal prior of the change of a logit per unit of a covariate.
     points : int
-        At least so many weighted points of the parameters.
+        Smallest number of weighted points of the parameters.
     """
 
     free_variables: tuple[str, ...] = ("rates", "spread", "scaled_correlation")
@@ -89,7 +99,7 @@ class BivariateLogitNormal:
         hits, tested = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
         rate_prior = np.array([concentration[1, ::-1], concentration[0]])
         share_prior = concentration.sum(1)[::-1][None]
-        # Slopes are explored for the whole range of a covariate, which is of a size in any unit.
+        # Slopes are explored per range of a covariate, which does not depend on its unit.
         self.ranges = np.ones(0) if design is None else np.ptp(design, axis=0)
         scaled: dict[str, Any] = {"points": points}
         if design is not None:
@@ -104,11 +114,11 @@ class BivariateLogitNormal:
 
     @property
     def effective(self) -> float:
-        """The number of independent draws that the parameters are worth at most."""
+        """The effective number of independent draws of the parameters."""
         return min(self.rates.parameters.effective, self.shares.parameters.effective)
 
     def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
+        """Return draws (size, ...) of the variables, and of each group if `groups`."""
         share_index = self.shares.parameters.choose(size, rng)
         rate_index = self.rates.parameters.choose(size, rng)
         share_parameters = self.shares.parameters.points[share_index]
@@ -117,8 +127,8 @@ class BivariateLogitNormal:
         rate_mean, rate_sd, rho = self.rates.unpack(rate_parameters)
         mean = np.concatenate([share_mean, rate_mean], axis=1)
         sd = np.concatenate([share_sd, rate_sd], axis=1)
-        # Prevalence and rates are independent between groups, and each cell is linear in a rate:
-        # the cells of the average are the products of the averages.
+        # Prevalence and rates are independent between groups, and each cell is linear in a rate. So
+        # the cells of the average are products of averages.
         hits, misses = (
             np.concatenate([share[share_index], rate[rate_index]], axis=1)
             for share, rate in zip(
@@ -136,7 +146,7 @@ class BivariateLogitNormal:
             slopes = [self.shares.slopes(share_parameters), self.rates.slopes(rate_parameters)]
             drawn["slope"] = np.concatenate(slopes, axis=-1) / self.ranges[:, None]
         effect = rng.standard_normal((size, 1, 3))[:, 0]
-        # As the model has it: from -1 to 1 and back, so that both have the same digits.
+        # Convert to the range from -1 to 1 as the model does, so that all digits agree.
         rho = drawn["correlation"] = 2 * drawn["scaled_correlation"] - 1
         new = _new_logits(mean, sd, rho, effect)
         drawn |= {"effect_new": effect, "theta_new": cells_of_logits(new, self.prevalence)}
@@ -145,7 +155,7 @@ class BivariateLogitNormal:
         return drawn
 
     def draw_new_groups(self, size: int, per_point: int, rng: np.random.Generator) -> np.ndarray:
-        """Return matrices (size, 2, 2) of new groups, those of a point one after the other."""
+        """Return matrices (size, 2, 2) of new groups, grouped by point of the parameters."""
         points = -(-size // per_point)
         share_mean, share_sd, _ = self.shares.unpack(self.shares.parameters.draw(points, rng))
         rate_mean, rate_sd, rho = self.rates.unpack(self.rates.parameters.draw(points, rng))
@@ -169,7 +179,11 @@ class BivariateLogitNormal:
         return named | {"theta_group": cells}
 
     def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return that of every group (S, G), its effects integrated out, without coefficients."""
+        """
+        Return the log likelihood (S, G) of each group, up to a constant.
+
+        The effects of the groups are integrated out, and the binomial coefficients are omitted.
+        """
         mean = logit(np.clip(variables["rates"], 1e-300, 1 - 1e-16))
         log_sd = np.log(variables["spread"])
         rho = np.clip(2 * variables["scaled_correlation"] - 1, -1 + 1e-12, 1 - 1e-12)
@@ -191,14 +205,14 @@ def _new_logits(mean, sd, rho, effect):
 
 
 def cells_of_logits(logits: np.ndarray, prevalence: float | None = None) -> np.ndarray:
-    """Return cells (..., 2, 2) of logits (..., 3) of prevalence, recall and specificity."""
+    """Return cells (..., 2, 2) for logits of prevalence, recall and specificity."""
     return cells_of_rates(expit(logits), expit(-logits), prevalence)
 
 
 def cells_of_rates(
     hits: np.ndarray, misses: np.ndarray, prevalence: float | None = None
 ) -> np.ndarray:
-    """Return cells (..., 2, 2) of the three rates (..., 3) and of their complements."""
+    """Return cells (..., 2, 2) for the three rates (..., 3) and their complements."""
     positives, recall, specificity = np.moveaxis(hits, -1, 0)
     negatives, miss, alarm = np.moveaxis(misses, -1, 0)
     if prevalence is not None:
@@ -212,59 +226,64 @@ def cells_of_rates(
 
 
 def matrix_of(tn: np.ndarray, fp: np.ndarray, fn: np.ndarray, tp: np.ndarray) -> np.ndarray:
-    """Return matrices (..., 2, 2) of their four cells."""
+    """Return matrices (..., 2, 2) from their four cells."""
     return np.stack([np.stack([tn, fp], axis=-1), np.stack([fn, tp], axis=-1)], axis=-2)
 
 
-# Nodes for each of the one or two effects of a group. At draws of the parameters of 40 groups of 5
-# to 300 examples, the log likelihood of a group whose rates are inside (0, 1) is within 1.1e-3 of
-# that of 41 nodes by four, and 2e-2 by three, which shape the proposal only. A rate observed as 0
-# or 1 has a skewed integrand: it is within 4e-4 by seven, and 2e-3 by five, which do where there
-# are more than 100 groups. Posteriors move by what the groups' errors differ, see the tests.
+# Number of quadrature nodes per effect of a group. Accuracy was measured at draws of the parameters
+# of 40 groups of 5 to 300 examples, relative to 41 nodes. For groups with observed rates inside (0,
+# 1), the error of the log likelihood is at most 1.1e-3 with four nodes, and 2e-2 with three. Three
+# nodes are used only for the proposal. An observed rate of 0 or 1 gives a skewed integrand. The
+# error is then at most 4e-4 with seven nodes, and 2e-3 with five, which are used for more than 100
+# groups. Errors common to all draws do not change the posterior, see the tests.
 _NODES = 4
 _NODES_EXTREME = 7
 _NODES_ROUGH = 3
 _NODES_EXTREME_OF_MANY = 5
 _MANY_GROUPS = 100
-# Points of the parameters, of which a fifth shape the proposal.
-_PARAMETER_GROUPS = 1e6  # points times groups
-_FEWEST_POINTS = 1000  # however many groups there are
-_MOST_POINTS = 2500  # however few groups there are, but for `_MOST_OF_FEW_GROUPS`
-_PARAMETERS_OF_FEW_GROUPS = 1.2e5  # points times groups for few groups: a quarter of a second
-_MOST_OF_FEW_GROUPS = 10_000  # bound of the number of points for few groups
-_LOWEST_LOG_PRIOR = -1e6  # exp of it is 0 beside any other
-_CACHED = 32_000  # parameters times groups times nodes in an array: 256 kB
-_NEWTON_STEPS = 30  # most steps of Newton's method
-_LONGEST_STEP = 2.0  # in standardised effects; it keeps them where the curvature is not near 0
-_CONVERGED = 1e-3  # decrement at which the steps end
+# Number of points of the parameters. A fifth of them is used to adapt the proposal.
+_PARAMETER_GROUPS = 1e6  # largest number of points times groups
+_FEWEST_POINTS = 1000  # smallest number of points for many groups
+_MOST_POINTS = 2500  # largest number of points, unless `_MOST_OF_FEW_GROUPS` applies
+_PARAMETERS_OF_FEW_GROUPS = 1.2e5  # points times groups for few groups; takes a quarter of a second
+_MOST_OF_FEW_GROUPS = 10_000  # largest number of points for few groups
+_LOWEST_LOG_PRIOR = -1e6  # its exponential is 0 relative to any other
+_CACHED = 32_000  # parameters times groups times nodes in an array, 256 kB
+_NEWTON_STEPS = 30  # largest number of Newton steps
+_LONGEST_STEP = 2.0  # in standardised effects; avoids points whose curvature is nearly 0
+_CONVERGED = 1e-3  # Newton decrement at which the iteration stops
 _RATES = ("prevalence", "recall", "specificity")
-_METROPOLIS_STEPS = 8  # of which nine in ten are accepted, with 5 to 100 examples a group
-_INITIAL_LOG_SD = -0.7  # in units of the prior's scale, or of 1 where that is wider
-_LOGIT_BOUND = 20.0  # of means and slopes, where the mode is looked for
+_METROPOLIS_STEPS = 8  # nine in ten are accepted, with 5 to 100 examples per group
+_INITIAL_LOG_SD = -0.7  # in units of the prior scale, or of 1 if that is smaller
+_LOGIT_BOUND = 20.0  # bound of means and slopes in the search of the mode
 
 
 @dataclass(frozen=True, eq=False)
 class LogitNormalRates:
     """
-    D = 1 or 2 binomial rates in G groups, whose logits are jointly normal between groups.
+    Posterior of D = 1 or 2 binomial rates with jointly normal logits in G groups.
 
-    Its parameters (S, P) are D means of the logits, D logarithms of their standard deviations, of
-    two rates the inverse hyperbolic tangent of their correlation, and Q x D slopes.
+    The parameters (S, P) are:
+
+    - D means of the logits
+    - D logarithms of their standard deviations
+    - for two rates, the inverse hyperbolic tangent of their correlation
+    - Q x D slopes
 
     Attributes
     ----------
     hits, totals : ndarray, shape (G, D)
-        Successes and trials; a group may have no trials.
+        Successes and trials. A group may have no trials.
     prior : ndarray, shape (D, 2)
         Beta parameters of the rate of a typical group.
     scale : float
         Scale of the half-normal prior of the standard deviations of the logits.
     design : ndarray, shape (G, Q), optional
-        Covariates of the groups; the typical group has zeros.
+        Covariates of the groups. The typical group has zeros.
     slope : float or ndarray, shape (Q,)
-        Scale of the normal prior of what a covariate adds to a logit.
+        Scale of the normal prior of the change of a logit per unit of a covariate.
     points : int
-        At least so many weighted points of the parameters.
+        Smallest number of weighted points of the parameters.
     """
 
     hits: np.ndarray
@@ -281,25 +300,25 @@ class LogitNormalRates:
         return self.hits.shape[1]
 
     def unpack(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return means of the logits (S, D), standard deviations (S, D), correlation (S,)."""
+        """Return means (S, D), standard deviations (S, D) and correlation (S,) of logits."""
         size = self.n_rates
         sd = np.exp(parameters[:, size : 2 * size])
         rho = np.tanh(parameters[:, 4]) if size == 2 else np.zeros(len(parameters))
         return parameters[:, :size], sd, rho
 
     def slopes(self, parameters: np.ndarray) -> np.ndarray:
-        """Return what each of the Q covariates adds to the logits, (S, Q, D)."""
-        first = 3 * self.n_rates - 1  # after D means, D deviations and, of two, their correlation
+        """Return the slopes (S, Q, D) of the logits for Q covariates."""
+        first = 3 * self.n_rates - 1  # follow D means, D deviations and, for D = 2, the correlation
         return parameters[:, first:].reshape(len(parameters), -1, self.n_rates)
 
     def log_prior(self, parameters: np.ndarray) -> np.ndarray:
-        """Return the log prior density (S,) of unconstrained parameters (S, P), normalised."""
+        """Return the normalised log prior density (S,) of the parameters (S, P)."""
         mean, sd, _ = self.unpack(parameters)
         a, b = self.prior.T
         total = (a * mean - (a + b) * np.logaddexp(0, mean) - betaln(a, b)).sum(1)
         # The prior of the spread (`_spread` in models/hierarchical_groups.py), times the derivative
-        # of its exponential. Another one goes there, here, into the `bounds` of `parameters`, and,
-        # for more classes, into `DirichletShares.log_posterior`.
+        # of exp(log spread). To use another prior, change it in the model, here, in the `bounds` of
+        # `parameters` and, for more classes, in `DirichletShares.log_posterior`.
         total = total + (log_half_normal(sd, self.scale) + np.log(sd)).sum(1)
         if self.n_rates == 2:  # (1 + rho) / 2 ~ Beta(2, 2), times the derivative of tanh
             size = np.abs(parameters[:, 4])
@@ -311,13 +330,19 @@ class LogitNormalRates:
         return total + normal.sum((1, 2))
 
     def log_posterior(self, parameters: np.ndarray, n_nodes: int | None = None) -> np.ndarray:
-        """Return the log posterior density (S,) at parameters (S, P), the effects integrated out.
+        """
+        Return the log posterior density (S,), with the effects integrated out.
 
-        Coefficients of the likelihood are left out; ``n_nodes`` for every effect instead of as
-        many as each group takes.
+        The binomial coefficients are omitted.
+
+        Parameters
+        ----------
+        parameters : ndarray, shape (S, P)
+        n_nodes : int, optional
+            Number of nodes of each effect. By default, it depends on the group.
         """
         logs = self.log_prior(parameters)
-        # Spreads that the prior rules out would overflow the quadrature, and weigh nothing.
+        # Spreads that the prior excludes would overflow the quadrature. Their weight is 0.
         logs = np.where(logs > _LOWEST_LOG_PRIOR, logs, -np.inf)
         possible = np.flatnonzero(np.isfinite(logs))
         nodes = self._nodes if n_nodes is None else np.full(len(self.hits), n_nodes)
@@ -327,16 +352,16 @@ class LogitNormalRates:
 
     @cached_property
     def _nodes(self):
-        """The number of nodes that each group's effects take, (G,)."""
+        """The number of nodes for the effects of each group, (G,)."""
         extreme = ((self.hits == 0) | (self.hits == self.totals)).any(axis=1)
         many = len(self.hits) > _MANY_GROUPS
         return np.where(extreme, _NODES_EXTREME_OF_MANY if many else _NODES_EXTREME, _NODES)
 
     def log_likelihood(self, parameters: np.ndarray) -> np.ndarray:
         """
-        Return the log likelihood of every group given parameters (S, P), shape (S, G).
+        Return the log likelihood (S, G) of each group given parameters (S, P).
 
-        The effects are integrated out; the binomial coefficients are left out.
+        The effects are integrated out, and the binomial coefficients are omitted.
         """
         nodes = np.full(len(self.hits), _NODES_EXTREME)
         parts = self._slices(len(parameters), _NODES_EXTREME)
@@ -349,13 +374,13 @@ class LogitNormalRates:
         return log_marginal_likelihood(groups, nodes)
 
     def _slices(self, size, n_nodes):
-        """Give slices of so many parameters that what is made of them stays in the cache."""
+        """Yield slices of the parameters, so that arrays for one slice fit into the cache."""
         step = max(1, int(_CACHED / (len(self.hits) * n_nodes)))
         return (slice(start, start + step) for start in range(0, size, step))
 
     @cached_property
     def parameters(self) -> Weighted:
-        """Weighted draws of the parameters, from a fixed seed."""
+        """Weighted draws of the parameters, with a fixed seed."""
         rate = (self.hits.sum(0) + self.prior[:, 0]) / (self.totals.sum(0) + self.prior.sum(1))
         log_scale = np.log(self.scale)
         start = np.concatenate(
@@ -365,7 +390,7 @@ class LogitNormalRates:
             ]
         )
         bounds = [(-_LOGIT_BOUND, _LOGIT_BOUND)] * self.n_rates
-        # Where a half-normal prior has its mass: a heavier tail needs a wider range.
+        # The range covers the mass of a half-normal prior. A heavier tail needs a wider range.
         bounds += [(log_scale - 6, log_scale + 2)] * self.n_rates
         if self.n_rates == 2:
             start, bounds = np.append(start, 0.0), [*bounds, (-3.0, 3.0)]
@@ -386,22 +411,23 @@ class LogitNormalRates:
 
     @cached_property
     def population_rates(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rates and their complements (S, D) at every draw, averaged over all groups."""
+        """Rates and their complements (S, D) at each draw, averaged over all groups."""
         mean, sd, _ = self.unpack(self.parameters.points)
         return logit_normal_means(mean, sd)
 
     def logits(self, parameters: np.ndarray, effects: np.ndarray) -> np.ndarray:
-        """Return logits (S, G, D) of the groups with standardised effects (S, G, D)."""
+        """Return the logits (S, G, D) of groups with standardised effects (S, G, D)."""
         means, cholesky = self.logit_distribution(parameters)
         logits = self._logits(means, cholesky, list(np.moveaxis(effects, -1, 0)))
         return np.stack(logits, axis=-1)
 
     def partially_centred(self, parameters: np.ndarray, effects: np.ndarray) -> np.ndarray:
         """
-        Return the effects (S, G, D) as the PyMC model has them, of standardised ones (S, G, D).
+        Return the effects of the PyMC model, given standardised effects (S, G, D).
 
-        The logit of a rate has a mean m and a standard deviation s given the rates before it, and
-        its effect is lambda m + s**lambda e; see the head of models/hierarchical_groups.py.
+        Let m and s be the mean and standard deviation of the logit of a rate given the rates before
+        it. The effect is lambda m + s**lambda e. See the docstring of
+        models/hierarchical_groups.py.
         """
         means, cholesky = self.logit_distribution(parameters)
         logits, information = observed_logits(self.hits, self.totals)
@@ -417,11 +443,11 @@ class LogitNormalRates:
             columns.append(location + row[-1] ** weight * effects[..., index])
         return np.stack(columns, axis=-1)
 
-    # From here on, what has one member for each of the D rates or effects is a list of arrays
-    # (S, G): numpy is slow on a last axis of one or two.
+    # In the methods below, values for the D rates or effects are lists of arrays (S, G). A last
+    # axis of length one or two would be slow in numpy.
 
     def logit_distribution(self, parameters):
-        """Return means, D of (S, 1 or G), and the lower Cholesky factor, D rows of (S, 1)."""
+        """Return D means (S, 1 or G), and D rows of the lower Cholesky factor (S, 1)."""
         mean, sd, rho = self.unpack(parameters)
         shifted = mean[:, None]
         if self.design is not None:
@@ -434,38 +460,41 @@ class LogitNormalRates:
         return means, [[first], [rho * second, np.sqrt(np.maximum(1 - rho**2, 1e-12)) * second]]
 
     def _logits(self, means, cholesky, effects):
-        """Return the logits at standardised effects, both D arrays (S, G, ...)."""
+        """Return the logits at standardised effects, both as D arrays (S, G, ...)."""
         extra = (...,) + (None,) * (effects[0].ndim - 2)
         shifts = _multiply([[entry[extra] for entry in row] for row in cholesky], effects)
         return [mean[extra] + shift for mean, shift in zip(means, shifts, strict=True)]
 
     def effect_modes(self, means, cholesky):
         """
-        Return where each group's standardised effects are most probable, by Newton's method.
+        Return the modes of each group's standardised effects, by Newton's method.
 
         Returns
         -------
         modes : D arrays, shape (S, G)
         roots : D rows of arrays, shape (S, G)
-            The lower Cholesky factor of the inverse curvature at the mode.
+            Lower Cholesky factor of the inverse curvature at the mode.
         """
         effects = self._normal_approximation(means, cholesky)
         for _ in range(_NEWTON_STEPS):
             gradient, precision, determinant = self._derivatives(effects, means, cholesky)
             step = _multiply(_inverse(precision, determinant), gradient)
-            # The decrement is in the scale of the curvature, which is large where a group has many
-            # examples.
+            # The decrement is scaled by the curvature, which is large if a group has many examples.
             decrement = sum(move * slope for move, slope in zip(step, gradient, strict=True))
             longest = np.max([np.abs(move) for move in step], axis=0)
             damping = np.minimum(1, _LONGEST_STEP / np.maximum(longest, 1e-12))
             effects = [at + damping * move for at, move in zip(effects, step, strict=True)]
-            if decrement.max() < _CONVERGED:  # the quadrature wants no more
+            if decrement.max() < _CONVERGED:  # the quadrature needs no higher accuracy
                 break
         _, precision, determinant = self._derivatives(effects, means, cholesky)
         return effects, _root_of_inverse(precision, determinant)
 
     def _normal_approximation(self, means, cholesky):
-        """Return the modes if logits of shares were normal: near, also where groups are far."""
+        """
+        Return the modes under a normal approximation of the observed logits.
+
+        They are good starting points even for outlying groups.
+        """
         shares = (self.hits.T + 0.5) / (self.totals.T + 1)
         weights = self.totals.T * shares * (1 - shares)
         residuals = [
@@ -486,9 +515,9 @@ class LogitNormalRates:
 
     def draw_effects(self, parameters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """
-        Draw each group's standardised effects given parameters (S, P), shape (S, G, D).
+        Sample each group's standardised effects (S, G, D) given parameters (S, P).
 
-        By a few steps of an independence Metropolis sampler, whose proposal is the normal
+        A few steps of an independence Metropolis sampler are made. Its proposal is the normal
         distribution at the mode.
         """
         parts = self._slices(len(parameters), 1)
@@ -520,9 +549,10 @@ class LogitNormalRates:
 
 def _normal_equations(residuals, weights, cholesky):
     """
-    Return the gradient of the likelihood in standardised effects, the precision and its size.
+    Return the gradient in standardised effects, the precision and its determinant.
 
-    With the Cholesky factor L and the weights W they are L' r, L' W L + I and its determinant.
+    With the Cholesky factor L, the residuals r and the weights W, they are L' r, L' W L + I and
+    det(L' W L + I).
     """
     if len(residuals) == 1:
         a = cholesky[0][0]
@@ -533,12 +563,13 @@ def _normal_equations(residuals, weights, cholesky):
     gradient = [a * residuals[0] + b * residuals[1], c * residuals[1]]
     first, second = a**2 * weights[0] + 1, c**2 * weights[1] + 1
     shared = b**2 * weights[1]
-    # The determinant as a sum: a difference of products has no digits where counts are large.
+    # The determinant is written as a sum, because a difference of products loses its digits for
+    # large counts.
     return gradient, [[first + shared, cross], [cross, second]], first * second + shared
 
 
 def _multiply(rows, vector):
-    """Multiply a matrix, given as rows of arrays (perhaps only a lower triangle), by a vector."""
+    """Multiply a matrix, given as rows of arrays (full or lower triangular), by a vector."""
     return [sum(m * v for m, v in zip(row, vector, strict=False)) for row in rows]
 
 
@@ -558,13 +589,13 @@ def _root_of_inverse(precision, determinant):
 
 
 def observed_logits(hits: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return logits of rates (G, ...) and their information, 0 where there are no trials."""
+    """Return logits of rates (G, ...) and their information, 0 without trials."""
     rates = (hits + 0.5) / (totals + 1)
     return logit(rates), (totals > 0) * (totals + 1) * rates * (1 - rates)
 
 
 def variance_between(logits: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return DerSimonian and Laird's variance (...) between groups of logits (G, ...)."""
+    """Return the DerSimonian-Laird variance (...) between logits (G, ...) of groups."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = (weight * logits).sum(0) / weight.sum(0)
         excess = (weight * (logits - mean) ** 2).sum(0) - ((weight > 0).sum(0) - 1)

@@ -1,17 +1,20 @@
 r"""
-The direct posterior of `bayescm.models.mislabelled`: the truth behind labels that may be wrong.
+Direct posterior of `bayescm.models.mislabelled`: true cells behind labels.
 
-The examples of stratum k (what the classifiers say) are truly of class c in the share
-:math:`t_{kc}`, with a Dirichlet prior, and an example of class c has the label l with probability
-:math:`E_{cl}`, the same in every stratum:
+A stratum k is a combination of predictions. Its examples have the true class c with probability
+:math:`t_{kc}`, which has a Dirichlet prior. An example of class c has the label l with probability
+:math:`E_{cl}`, in all strata:
 
 .. math:: p(t, E) \propto p(t) \, p(E) \prod_{k, l} \Bigl(\sum_c t_{kc} E_{cl}\Bigr)^{n_{kl}}.
 
-Given E each stratum is a mixture of known components. Of two classes it has a single unknown share,
-on a grid (`Shares`); rates of errors with a distribution are drawn by importance sampling
-(`bayescm.inference.importance`). Of more classes the shares are drawn by Gibbs sampling, all strata
-at once (`bayescm.inference.gibbs.mixture_weights`). The most likely shares are those of EM
-(`bayescm.inference.em.mixture_weights`).
+Given E, each stratum is a mixture of known components.
+
+- With two classes, a stratum has one unknown share, which is on a grid (`Shares`). Uncertain error
+  rates are sampled by importance sampling (`bayescm.inference.importance`).
+- With more classes, the shares of all strata are sampled together by Gibbs sampling
+  (`bayescm.inference.gibbs.mixture_weights`).
+
+The maximum likelihood shares come from the EM algorithm (`bayescm.inference.em.mixture_weights`).
 """
 
 from collections.abc import Callable, Mapping
@@ -32,21 +35,21 @@ from bayescm.posteriors.base import as_labelled_counts, prior_of
 from bayescm.posteriors.strata import Strata
 from bayescm.validate import fail, suggest
 
-HALF = 0.5  # rates of errors are less: from here on labels say less than nothing
-_RATES = 1000  # rates of errors that are drawn, each with several shares
-_PILOT = 300  # points of importance sampling in a round that shapes the proposal
+HALF = 0.5  # error rates must be lower, otherwise labels are worse than chance
+_RATES = 1000  # number of sampled error rates, each with several shares
+_PILOT = 300  # points of importance sampling in each round that adapts the proposal
 _POINTS = 1500  # points of importance sampling in the last round
-_PILOT_GRID = 96  # points of the grid of shares while the proposal is shaped
-_BOUND = 12.0  # of the logits of twice the rates between which their mode is searched
-_COARSE = 200  # points of the first grid of a stratum's share, by powers of ten
+_PILOT_GRID = 96  # points of the grid of shares while the proposal is adapted
+_BOUND = 12.0  # bound of the logits of twice the rates in the search of the mode
+_COARSE = 200  # points of the first, logarithmic grid of a stratum's share
 _FINE = 256  # points of the second grid
-_NEGLIGIBLE = 30.0  # a share whose log likelihood is further below the largest is negligible
-# Gibbs sampling.
+_NEGLIGIBLE = 30.0  # shares further below the largest log likelihood are negligible
+# Settings of Gibbs sampling.
 _CHAINS = 500
-_BURN = 60  # sweeps that are left out first
-_THIN = 3  # sweeps from one draw to the next
-_STEPS = 200  # of EM
-_CONTRADICTION = 5.0  # of the log likelihood: two standard deviations and more
+_BURN = 60  # discarded sweeps at the start of a chain
+_THIN = 3  # sweeps per draw
+_STEPS = 200  # largest number of EM steps
+_CONTRADICTION = 5.0  # loss of log likelihood, more than two standard deviations
 _ADVICE = "pass a rate such as 0.05, a Beta such as (2, 38), or one of these for each class"
 
 
@@ -54,19 +57,26 @@ def mislabelled(
     evidence: xr.DataArray | xr.Dataset, *, label_error: Any = 0.0, concentration: Any = None
 ) -> "Mislabelled":
     """
-    Return the posterior of the true cells behind labels that are wrong at some rate.
+    Return the posterior of the true cells if labels are wrong at some rate.
+
+    Use it if each example has one label, and something is known about how often labels are wrong.
 
     Parameters
     ----------
     evidence : DataArray, dims (..., actual, predicted), or Dataset
-        Counts, of which ``actual`` are the labels; or outcomes of several classifiers.
+        Counts whose ``actual`` classes are labels, or outcomes of several classifiers.
     label_error : float, tuple of two floats, or mapping of these by class
-        How often the label of an example of a class is wrong, in [0, 1/2): a number; ``(a, b)`` for
-        a Beta(a, b), cut at one half, for each class; of a class also a mapping from wrong labels
-        to numbers. Classes that a mapping leaves out have no errors; by default none has.
+        Probability that the label of an example is wrong, in [0, 1/2):
+
+        - a number
+        - ``(a, b)``: Beta(a, b), truncated at 1/2, for each class
+        - a mapping from classes to any of these, or to a mapping from wrong labels to numbers
+
+        Classes that are not in a mapping have no errors. Default: no errors.
     concentration : float or array_like, optional
-        Prior pseudo-counts of the true cells, > 0; by default ``2 / C**2``. Of several classifiers
-        one number; by default two for all answers on which they agree, and one for every other.
+        Prior pseudo-counts of the true cells, > 0. Default: ``2 / C**2``. With several classifiers,
+        one number for each combination of predictions. Its default is two for all combinations with
+        equal predictions together, and one for each other combination.
 
     Returns
     -------
@@ -75,8 +85,8 @@ def mislabelled(
     Raises
     ------
     ValueError
-        If a rate is not a number in [0, 1/2), the evidence has folds, or, when drawn from, rates of
-        more than two classes are uncertain.
+        If a rate is not a number in [0, 1/2), or the evidence has folds. When sampling, if rates
+        are uncertain and there are more than two classes.
 
     Examples
     --------
@@ -99,7 +109,7 @@ def mislabelled(
 
 
 def _of_counts(evidence, concentration):
-    """Return canonical counts, by stratum (..., K, C), what was said, and the prior (K, C)."""
+    """Return counts, counts by stratum (..., K, C), predictions and the prior (K, C)."""
     counts = as_labelled_counts(evidence)
     classes = counts.shape[-1]
     prior = prior_of(concentration, evidence)
@@ -110,7 +120,7 @@ def _of_counts(evidence, concentration):
 
 
 def _of_outcomes(evidence, concentration):
-    """Return the same of several classifiers: their answers together are one stratum."""
+    """Return the same for several classifiers, whose joint predictions are the strata."""
     outcomes = as_outcomes(evidence)
     if abstains(outcomes):
         todo = "leave the abstentions out, or the label errors"
@@ -125,7 +135,7 @@ def _of_outcomes(evidence, concentration):
 
 
 def _prior_of_answers(concentration, answers, classes):
-    """Return the prior (K, C) of what several classifiers answer."""
+    """Return the prior (K, C) of the joint predictions of several classifiers."""
     if concentration is not None:
         if np.ndim(concentration):
             todo = "pass one number"
@@ -139,19 +149,22 @@ def _prior_of_answers(concentration, answers, classes):
 @dataclass(frozen=True, eq=False)
 class Mislabelled(Strata):
     """
-    The posterior of the true cells behind labels that may be wrong.
+    Posterior of the true cells behind labels that may be wrong.
 
     Attributes
     ----------
     counts : DataArray, dims (..., actual, predicted)
-        By label; of several classifiers the matrix of each.
+        Counts by label. With several classifiers, the matrix of each.
     by_label : ndarray, shape (..., K, C)
-        The same by stratum, what the classifiers said, and label.
+        Counts by stratum (the predictions of all classifiers) and label.
     answers : ndarray of int, shape (J, K)
+        Prediction of each classifier in each stratum.
     prior : ndarray, shape (K, C)
+        Prior pseudo-counts of strata and true classes.
     errors : LabelErrors
+        Error rates of the labels.
     shares : ndarray, shape (C,), or None
-        The share of each true class in the population that is meant.
+        Share of each true class in the target population.
     """
 
     counts: xr.DataArray
@@ -163,32 +176,32 @@ class Mislabelled(Strata):
 
     @cached_property
     def _has_classifiers(self):
-        # Matrices of several classifiers have the dim too, but no answers that go together.
+        # Matrices of several classifiers have this dim too, but their predictions are not joint.
         return self.counts.ndim > self.by_label.ndim
 
     @property
     def sampling_method(self) -> str:  # type: ignore[override]
-        """Quadrature where the rates are known, importance or Gibbs sampling where not."""
+        """Quadrature for known rates, otherwise importance or Gibbs sampling."""
         if self.by_label.shape[-1] > 2:
             return "gibbs"
         return "importance" if len(self.errors.betas) else "quadrature"
 
     @property
     def draw_clusters(self) -> int:  # type: ignore[override]
-        """The number of chains of Gibbs sampling, or of uncertain rates with several draws each."""
+        """The number of Gibbs chains, or of uncertain rates with several draws each."""
         return {"gibbs": _CHAINS, "importance": _RATES}.get(self.sampling_method, 1)
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of examples of every member of the batch."""
+        """The number of examples of each member of the batch."""
         size = self.append_classifier(self.by_label.sum((-2, -1)))
         return self.template.to_dataarray(np.broadcast_to(size, self.template.shape))
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         lead, (strata, classes) = self.by_label.shape[:-2], self.by_label.shape[-2:]
         members = self.by_label.reshape(-1, strata, classes)
-        if not len(self.errors.betas):  # the strata are independent, of all members alike
+        if not len(self.errors.betas):  # the strata of all members are independent
             members = members.reshape(1, -1, classes)
         drawn = [self._draw_truth(counts, size, rng) for counts in members]
         shape = (size, *lead, strata, classes)
@@ -203,19 +216,19 @@ class Mislabelled(Strata):
         return variables
 
     def strata(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., K, C) of the probability of every stratum and true class."""
+        """Return draws (size, ..., K, C) of the probability of each stratum and class."""
         flat = self.variables(size, rng)["theta_cell"]
         cells = flat.reshape(*flat.shape[:-1], self.by_label.shape[-1], -1).swapaxes(-1, -2)
         return self._reweighted(cells)
 
     def _reweighted(self, cells):
-        """Return cells (..., K, C) with the shares of the population that is meant."""
+        """Return cells (..., K, C) with the class shares of the target population."""
         if self.shares is None:
             return cells
         return self.shares * cells / cells.sum(-2, keepdims=True)
 
     def _draw_truth(self, counts, size, rng):
-        """Return draws (size, K, C) of the true classes in every stratum, and of the rates."""
+        """Return draws (size, K, C) of the true classes in each stratum, and of the rates."""
         prior = np.tile(self.prior, (len(counts) // len(self.prior), 1))
         if counts.shape[-1] > 2:
             return self._draw_gibbs(counts, prior, size, rng), np.empty((size, 0))
@@ -228,7 +241,7 @@ class Mislabelled(Strata):
         return np.stack([1 - positive, positive], -1), np.repeat(rates, per_rate, axis=0)[:size]
 
     def _draw_rates(self, counts, size, rng):
-        """Return draws (size, U) of the rates of errors."""
+        """Return draws (size, U) of the uncertain error rates."""
         if not len(self.errors.betas):
             return np.empty((size, 0))
         matrices = self.errors.matrix(self.errors.filled(self.errors.draw(_PILOT, rng)))
@@ -248,7 +261,7 @@ class Mislabelled(Strata):
         return unit(points.draw(size, rng))
 
     def _draw_gibbs(self, counts, prior, size, rng):
-        """Draw true classes (size, K, C) at known rates, of many classes."""
+        """Sample true classes (size, K, C) for known rates and many classes."""
         if len(self.errors.betas):
             allowed = "known rates, where there are more than two classes"
             todo = 'pass numbers, or sample it: fit(evidence, `method="nuts"`, `label_error=...`)'
@@ -269,7 +282,7 @@ class Mislabelled(Strata):
         )
 
     def _most_likely(self, counts, matrix):
-        """Return the most likely true classes (..., K, C) behind labels (..., K, C)."""
+        """Return maximum likelihood class shares (..., K, C) behind labels (..., K, C)."""
         return em.mixture_weights(matrix.T, counts, steps=_STEPS)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
@@ -281,7 +294,7 @@ class Mislabelled(Strata):
             return measure(self.table(self._reweighted(cells)))
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say where the labels contradict the rates: they are wrong less often than was said."""
+        """Return a caution if the labels contradict the rates, which are too high."""
         total = self.by_label.sum(-1, keepdims=True)
         matrix = self.errors.matrix(self.errors.lower_quantile)
         expected = self._most_likely(self.by_label, matrix) @ matrix
@@ -296,7 +309,7 @@ class Mislabelled(Strata):
         ]
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made: of many classes they are slow."""
+        """Return the default number of draws, which is smaller for many classes."""
         return 4_000 if self.by_label.shape[-1] > 2 else super().draws_by_default(of, joint=joint)
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -310,22 +323,22 @@ class Mislabelled(Strata):
         return likelihood + prior + self.errors.log_prior(rates)
 
 
-# Rates of wrong labels, checked and in one form.
+# Error rates of labels, validated and in one form.
 
 
 @dataclass(frozen=True, eq=False)
 class LabelErrors:
     """
-    Rates of wrong labels.
+    Error rates of labels.
 
     Attributes
     ----------
     rates : ndarray, shape (C,)
-        The rate of each class; NaN where it has a distribution.
+        Rate of each class, NaN if it has a distribution.
     betas : ndarray, shape (U, 2)
-        The parameters of the others, in order.
+        Beta parameters of the uncertain rates, in order.
     spread : ndarray, shape (C, C)
-        Which labels the wrong ones are.
+        Distribution of the wrong labels of each class.
     """
 
     rates: np.ndarray
@@ -334,27 +347,27 @@ class LabelErrors:
 
     @property
     def mean(self) -> np.ndarray:
-        """The rates (C,), those with a distribution at the mean of it before the cut."""
+        """The rates (C,), with uncertain ones at their mean before truncation."""
         return self.filled(self.betas[:, 0] / self.betas.sum(-1))
 
     @property
     def lower_quantile(self) -> np.ndarray:
-        """The rates (C,), those with a distribution at its 2.5% quantile."""
+        """The rates (C,), with uncertain ones at their 2.5% quantile."""
         return self.filled(betaincinv(*self.betas.T, 0.025))
 
     def filled(self, rates: np.ndarray) -> np.ndarray:
-        """Return all rates (..., C) from those that are not known, (..., U)."""
+        """Return all rates (..., C), given the uncertain ones (..., U)."""
         filled = np.broadcast_to(self.rates, (*rates.shape[:-1], len(self.rates))).copy()
         filled[..., np.isnan(self.rates)] = np.minimum(rates, HALF)
         return filled
 
     def matrix(self, rates: np.ndarray) -> np.ndarray:
-        """Return the probability (..., C, C) of every label given the true class."""
+        """Return the probability (..., C, C) of each label given the true class."""
         right = np.eye(len(self.rates))
         return right * (1 - rates[..., None]) + rates[..., None] * self.spread
 
     def log_prior(self, rates: np.ndarray) -> np.ndarray:
-        """Return the log density (...) at the rates (..., U) that are not known."""
+        """Return the log prior density (...) of the uncertain rates (..., U)."""
         a, b = self.betas.T
         with np.errstate(divide="ignore", invalid="ignore"):
             inside = xlogy(a - 1, rates) + xlogy(b - 1, 1 - rates) - betaln(a, b)
@@ -362,21 +375,25 @@ class LabelErrors:
         return inside.sum(-1)
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the rates (size, U) that are not known from their distributions."""
+        """Sample the uncertain rates (size, U) from their prior."""
         a, b = self.betas.T
         return betaincinv(a, b, betainc(a, b, HALF) * rng.random((size, len(self.betas))))
 
 
 def label_errors(label_error: Any, labels: list) -> LabelErrors:
     """
-    Return rates of wrong labels from what a user passes.
+    Return validated error rates of labels.
 
     Parameters
     ----------
     label_error : float, tuple of two floats, or mapping of these by class
-        Of a class also a mapping from wrong labels to rates.
+        Error rates, see `mislabelled`. A class may have a mapping from wrong labels to rates.
     labels : list
         The classes, in order.
+
+    Returns
+    -------
+    LabelErrors
 
     Raises
     ------
@@ -436,20 +453,21 @@ def _beta(pair):
 
 class Shares:
     """
-    The share of the second of two classes in each stratum, behind labels that may be wrong.
+    Share of the second of two classes in each stratum, behind wrong labels.
 
-    In units of the prior distribution, in which it is uniform: a grid where the likelihood is not
-    negligible, for any of the rates that may be.
+    The grid is uniform in the prior probability. It covers the shares whose likelihood is not
+    negligible for any of the possible rates.
 
     Parameters
     ----------
     counts : ndarray, shape (K, 2)
         Labelled examples of each stratum.
     prior : ndarray, shape (K, 2)
+        Beta parameters of the shares.
     errors : ndarray, shape (S, 2, 2)
-        Probabilities of labels given the truth, as they may be.
+        Possible matrices of label probabilities given the true class.
     size : int, optional
-        Points of the grid.
+        Number of points of the grid.
     """
 
     def __init__(
@@ -480,14 +498,14 @@ class Shares:
         return xlogy(counts[..., 1], labelled) + xlogy(counts[..., 0], 1 - labelled)
 
     def log_marginal_likelihood(self, errors: np.ndarray) -> np.ndarray:
-        """Return the log probability (S,) of the labels at given rates of errors."""
+        """Return the log probability (S,) of the labels given the error rates."""
         logs = self._log_likelihood(self._middle, errors)
         top = logs.max(-1)
         inside = np.log(np.exp(logs - top[..., None]).mean(-1)) + top
         return (inside + np.log(self._length)).sum(-1)
 
     def draw(self, errors: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the shares (S, number, K), at given rates of errors."""
+        """Sample the shares (S, number, K) given the error rates."""
         logs = self._log_likelihood(self._middle, errors)
         mass = np.exp(logs - logs.max(-1, keepdims=True))
         steps = np.cumsum(mass, axis=-1)
@@ -498,10 +516,10 @@ class Shares:
 
 
 def _search(steps, uniform):
-    """Return where (..., E) uniform numbers fall in the rising steps (..., M) of each row."""
+    """Return the indices of uniform numbers (..., E) in the cumulative sums (..., M)."""
     rows, size = steps.reshape(-1, steps.shape[-1]), steps.shape[-1]
     levels = uniform.reshape(len(rows), -1) * rows[:, -1:]
-    # One search for all rows: each is moved beyond the ones before.
+    # A single search covers all rows, because each row is shifted beyond the previous ones.
     offset = np.concatenate([[0.0], np.cumsum(rows[:, -1])[:-1]])[:, None]
     index = np.searchsorted((rows + offset).ravel(), (levels + offset).ravel())
     index = index - np.repeat(np.arange(len(rows)) * size, levels.shape[1])
@@ -509,5 +527,5 @@ def _search(steps, uniform):
 
 
 def unit(points: np.ndarray) -> np.ndarray:
-    """Return rates below one half from any numbers."""
+    """Map real numbers to rates below one half."""
     return HALF * expit(points)

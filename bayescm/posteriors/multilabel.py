@@ -1,34 +1,37 @@
 r"""
-The direct posterior of `bayescm.models.multilabel`: several labels, or objects, for each example.
+Direct posterior of `bayescm.models.multilabel`: several labels per example.
 
-Labels of one example are right and wrong together, so that examples are drawn, and not labels. The
-shares of the examples in the population are Dirichlet(1, ..., 1) (the Bayesian bootstrap), drawn as
-gamma variates :math:`g_i \sim \mathrm{Gamma}(1)`, and the cell c of a label l is
+Labels of the same example are not independent. So examples are resampled, not labels. The shares of
+the examples in the population are Dirichlet(1, ..., 1), the Bayesian bootstrap. With gamma weights
+:math:`g_i \sim \mathrm{Gamma}(1)`, the cell c of a label l is
 
-.. math:: c_l = \sum_i g_i c_{il} + p_{cl}, \qquad p_{cl} \sim \mathrm{Gamma}(e),
+.. math:: c_l = \sum_i g_i c_{il} + p_{cl}, \qquad p_{cl} \sim \mathrm{Gamma}(e).
 
-with e pseudo-examples in each of its cells: the table of one label by itself has the posterior
-Dirichlet(tp + e, fn + e, fp + e, tn + e), that of a table of counts. Sums over the labels have e
-pseudo-examples in each cell too, however many labels there are, and macro averages are freed of
-their bias (`bayescm.measures.example_cells`).
+There are e pseudo-examples in each cell. The table of a single label then has the posterior
+Dirichlet(tp + e, fn + e, fp + e, tn + e), as in a model of counts. Sums over labels also have e
+pseudo-examples in each cell, for any number of labels. The bias of macro averages is corrected
+(`bayescm.measures.example_cells`).
 
-Systems that labelled the same examples share the weights. The pseudo-examples have the same labels
-for all systems, which are right and wrong in them independently of one another: of those that have
-a label, each system hits a share Beta(e, e). In the table of truth and two answers each cell then
-has about e / 2, as that of `bayescm.posteriors.paired_outcomes` has. Pseudo-examples in which all
-systems did the same would make a difference too certain: of a label with four positives, which two
-systems hit alike, it would be known to be 0.
+**Several systems** on the same examples share the weights. The pseudo-examples have the same labels
+for all systems, but the systems predict them independently. Among the pseudo-examples with a label,
+each system hits a proportion Beta(e, e). In the table of truth and two predictions, each cell then
+has about e / 2 pseudo-examples, as in `bayescm.posteriors.paired_outcomes`. If all systems made the
+same predictions on the pseudo-examples, differences would appear too certain. For a label with four
+positives that two systems hit equally, the difference would be exactly 0.
 
-Means over the examples (``_samples``, subset accuracy, Hamming loss) are those of item scores
-(`bayescm.posteriors.item_scores`): the pseudo-examples are then half a one with the lowest and half
-a one with the highest value, and two in which several systems disagree. An example whose value is
-undefined for a system (0/0) has weight 0 for this system only. Micro and weighted averages weigh
-examples unequally: the pseudo-examples in which systems disagree move them by their influence
-(`bayescm.measures.example_cells.ExampleCells.influence`). Clusters of examples and weights are
-those of item scores as well. Examples with weights
-:math:`w_i` that stand for so many count :math:`g_i \sim \mathrm{Gamma}(w_i)`; those drawn with
-unequal probabilities, or of unequal importance, :math:`w_i g_i` of gamma variates as above, and the
-pseudo-examples weigh as much as an example does on average.
+**Means over examples** (``_samples``, subset accuracy, Hamming loss) use
+`bayescm.posteriors.item_scores`. In that model, half a pseudo-example has the lowest value and half
+a one the highest. On two further pseudo-examples, the systems disagree. If the value of an example
+is undefined for a system (0/0), its weight is 0 for this system only.
+
+**Micro and weighted averages** weight examples unequally. The pseudo-examples with disagreement
+affect them through their influence (`bayescm.measures.example_cells.ExampleCells.influence`).
+
+**Clusters and weights** of examples are treated as for item scores.
+
+- If a weight :math:`w_i` is a number of examples, :math:`g_i \sim \mathrm{Gamma}(w_i)`.
+- If examples were sampled with unequal probabilities or differ in importance, the weights are
+  :math:`w_i g_i`. A pseudo-example then has the mean weight of an example.
 
 References
 ----------
@@ -63,9 +66,11 @@ from bayescm.posteriors.sliced_items import SlicedItems
 from bayescm.posteriors.summed_labels import SummedLabels
 from bayescm.validate import fail
 
-_PRODUCTS = 2e10  # of weights and cells in all by default, in some seconds
+# Largest default number of products of weights and cells, which takes some seconds.
+_PRODUCTS = 2e10
 _FEWEST_DRAWS = 500
-# A label of fewer positives is cautioned of: averages over such labels cover less than they say.
+# A caution is added for labels with fewer positives. Averages over such labels have too low
+# coverage.
 _FEW_POSITIVES = 4
 
 
@@ -73,13 +78,15 @@ def multilabel(
     evidence: xr.Dataset | xr.DataArray, *, concentration: float = 0.5
 ) -> "Multilabel | SummedLabels":
     """
-    Return the posterior of the cells of every label in the population of examples.
+    Return the posterior of the cells of each label in the population of examples.
+
+    Use it if an example may have any number of labels, or for counts of detected objects.
 
     Parameters
     ----------
     evidence : xarray.Dataset or DataArray
-        From :func:`bayescm.from_multilabel` or :func:`bayescm.from_item_counts`. Every slice has a
-        posterior of its own. Or the sums of batches of a monitor
+        Evidence from :func:`bayescm.from_multilabel` or :func:`bayescm.from_item_counts`. Slices
+        have separate posteriors. Also sums of the batches of a monitor
         (`bayescm.evidence.sums_of_items`), dims (..., statistic).
     concentration : float, default 0.5
         Prior pseudo-examples > 0 in each cell of each label.
@@ -87,7 +94,7 @@ def multilabel(
     Returns
     -------
     Multilabel
-        Of sums, a `SummedLabels`: the same posterior of ratios over the examples, by their moments.
+        For sums, a `SummedLabels`: the same posterior of ratios over the examples, from moments.
 
     Raises
     ------
@@ -111,25 +118,25 @@ def multilabel(
 
 class Multilabel(SlicedItems):
     """
-    The posterior of the cells of every label in the population of examples.
+    Posterior of the cells of each label in the population of examples.
 
     Attributes
     ----------
     evidence : Dataset
         Canonical evidence.
     cells : mapping of str to ndarray, shape (K, n, L), or None
-        tp, fn, fp and tn of every system, example and label, and its score; None where tn was not
-        counted, and where there are no scores.
+        tp, fn, fp and tn of each system, example and label, and the scores. None if tn was not
+        counted, or if there are no scores.
     labels : ndarray, shape (L,), or None
-        None where objects are counted.
+        Labels. None if objects are counted.
     weights : ItemScores
-        The posterior of a number of each example, by which these are weighed.
+        Posterior of item scores, which provides the weights of the examples.
     weighted : bool
-        Whether the examples have weights of their own.
+        Whether the evidence has weights of the examples.
     """
 
     measured_variable = "example_cells"
-    equal_differences = False  # a label lost and a label added count differently
+    equal_differences = False  # a missing and an additional label have different effects
     how = "draws by the Bayesian bootstrap of examples"
 
     def __init__(self, evidence: xr.Dataset, concentration: float = 0.5):
@@ -142,7 +149,7 @@ class Multilabel(SlicedItems):
             self.evidence, self.unit = as_multilabel(evidence), "example"
             self.labels = self.evidence["label"].values
             self.cells = _cells_of_labels(self.evidence)
-        # The clusters are weighed as those of item scores.
+        # Clusters are weighted as for item scores.
         check_clusters(self.evidence, self.unit)
         self.weights = self.of_values(np.zeros(self.cells["tp"].shape[:2]), (0.0, 1.0))
         self.weighted = "weight" in self.evidence
@@ -150,14 +157,14 @@ class Multilabel(SlicedItems):
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a PyMC model: of labels of one system, without clusters and weights."""
+        """Whether there is a PyMC model: labels of one system, no clusters or weights."""
         return super().has_model and self.unit == "example" and not self.weighted
 
     # Labels
 
     @property
     def observed(self) -> xr.DataArray:
-        """The labels that were predicted, or the objects that were found."""
+        """The predicted labels, or the detected objects."""
         return self.evidence["tp" if self.unit == "item" else "predicted"]
 
     @cached_property
@@ -168,17 +175,17 @@ class Multilabel(SlicedItems):
         return self.template.to_dataarray(numbers.reshape(self.template.shape))
 
     def classes_of(self, measure: Any) -> np.ndarray | None:
-        """Return the labels that a measure has a value for each of, or None."""
+        """Return the labels if a measure has one value per label, else None."""
         return self.labels if measure.one_class else None
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure whose chosen labels, if it has some, are those of the evidence."""
+        """Return a measure with its selected labels checked against the evidence."""
         if self.labels is None:
             return example_cells.without_labels(measure)
         return example_cells.bound(measure, list(self.labels))
 
     def left_out(self, measure: Any) -> xr.DataArray | None:
-        """Return which labels a measure leaves out of its average, dims (..., class), or None."""
+        """Return the labels that a measure omits from its average, or None."""
         samples = [self.sample(items) for items in self.slices]
         by_slice = [
             labels
@@ -195,16 +202,16 @@ class Multilabel(SlicedItems):
 
     @property
     def values_per_draw(self) -> int:
-        """The weights of the examples, the cells and the pseudo-examples in them."""
+        """The number of values per draw: weights of examples, cells and pseudo-examples."""
         systems, examples, labels = self.cells["tp"].shape
         return examples + 8 * systems * labels
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made where nothing else is asked for."""
+        """Return the default number of draws."""
         return int(np.clip(_PRODUCTS / (4 * self.cells["tp"].size), _FEWEST_DRAWS, DRAWS))
 
     def distance(self, first: int, second: int) -> np.ndarray:
-        """Return in how many cells two systems differ, of each example."""
+        """Return the number of cells in which two systems differ, for each example."""
         pairs = [
             values[[first, second]].astype(float)
             for name in CELL_NAMES
@@ -213,7 +220,7 @@ class Multilabel(SlicedItems):
         return sum(np.abs(pair[0] - pair[1]) for pair in pairs).sum(axis=-1)
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say what few clusters and few positives make doubtful."""
+        """Return cautions about few clusters and few positives."""
         of_weights = self.weights.caveats(of)
         if self.unit == "example":
             of_weights = [sentence.replace("items", "examples") for sentence in of_weights]
@@ -243,7 +250,7 @@ class Multilabel(SlicedItems):
         ]
 
     def caveats_of_pairs(self, measure: Callable) -> list[str]:
-        """Return a caution if systems share the weights of the examples only."""
+        """Return a caution if systems share only the weights of the examples."""
         form = measure.form  # type: ignore[attr-defined]
         if not isinstance(form, OverLabels) or form.measure.takes != "curve":
             return []
@@ -264,10 +271,11 @@ class Multilabel(SlicedItems):
         n: Any = None,
     ) -> list[np.ndarray]:
         """
-        Return draws of measures, given the weights; see `Posterior.draw_given`.
+        Return draws of measures, given draws of the weights.
 
-        The weight of a pattern is divided among its examples by a uniform Dirichlet distribution:
-        their weights are then exponential, as in `draw`.
+        See `Posterior.draw_given`. The weight of a pattern is divided among its examples by a
+        uniform Dirichlet distribution. The weights of the examples are then exponential, as in
+        `draw`.
         """
         pattern, _ = self._pattern_of_examples
         size, examples = len(variables["weight"]), np.arange(len(pattern))
@@ -285,11 +293,12 @@ class Multilabel(SlicedItems):
     def population(
         self, items: np.ndarray, size: int, rng: np.random.Generator, of: str
     ) -> ExampleCells:
-        """Draw the cells of some examples in their population."""
+        """Sample the cells of some examples in their population."""
         weight, unit = self.weights.unit_weights(items, size, rng, of)
         of_examples = weight.shape[1] == len(items) and self.weights.cluster is None
         if self.weighted and of_examples and not self.weights.importance:
-            # Gamma variates of so many examples, which count as often again below
+            # Weights are gamma variables with these shapes. They are multiplied by the numbers of
+            # examples below.
             weight = weight / np.maximum(self.weights.weight[items], np.finfo(float).tiny)
         concentration = self.concentration if self.estimands[of] == "share" else 0.0
         prior_cells = self._prior_cells(size, rng, concentration)
@@ -300,12 +309,12 @@ class Multilabel(SlicedItems):
         return replace(cells, disagreement=self.weights.draw_disagreement(items, size, rng))
 
     def _prior_cells(self, size, rng, concentration):
-        """Draw the pseudo-examples (S, K, 4, L), which have the same labels for all systems."""
+        """Sample the pseudo-examples (S, K, 4, L), with the same labels for all systems."""
         systems, _, labels = self.cells["tp"].shape
         first = rng.standard_gamma(concentration, (size, 4, labels))
         prior_cells = np.repeat(first[:, None], systems, axis=1)
         if systems > 1 and concentration:
-            # Of each label, the pseudo-examples that have it and those that do not.
+            # For each label, the pseudo-examples with and without the label.
             of_label = first.reshape(size, 1, 2, 2, labels).sum(axis=3)
             hit = rng.beta(concentration, concentration, (size, systems - 1, 2, labels))
             prior_cells[:, 1:, [0, 2]] = of_label * hit
@@ -319,7 +328,7 @@ class Multilabel(SlicedItems):
         }
         if self.weighted:
             count = self.weights.weight[items]
-            if self.weights.importance and count.any():  # a pseudo-example is of the mean weight
+            if self.weights.importance and count.any():  # a pseudo-example has the mean weight
                 count = count / count[count > 0].mean()
             cells |= {"count": count, "importance": self.weights.importance}
         return ExampleCells(
@@ -332,17 +341,21 @@ class Multilabel(SlicedItems):
         )
 
     def sample(self, items: np.ndarray) -> ExampleCells:
-        """Return the cells of some examples in these themselves, as one draw without a prior."""
+        """Return the cells of some examples in the sample, as one draw without a prior."""
         systems, _, labels = self.cells["tp"].shape
         weight, unit = np.ones((1, len(items))), np.arange(len(items))
         nothing = {"prior_cells": np.zeros((1, systems, 4, labels))}
         nothing["end_weight"] = np.zeros((1, 2))
         return self._cells_of(items, weight, unit, **nothing, concentration=0.0)
 
-    # What is known without draws, and means over the examples
+    # Exact distributions, and means over examples.
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return that of a measure of each label, or of a mean over examples; else None."""
+        """
+        Return the exact distribution of a measure, or None if it needs draws.
+
+        Measures of each label and means over examples have one.
+        """
         form = measure.form
         if isinstance(form, OverExamples):
             return self._over_examples(measure).exact_distribution(MEAN, of=of)
@@ -362,7 +375,7 @@ class Multilabel(SlicedItems):
         return tables.exact_distribution(form.measure)
 
     def _tables(self, label_index=None):
-        """Return the counts (slices, K, [L], 2, 2) of each label, or of one."""
+        """Return the counts (slices, K, [L], 2, 2) of each label, or of one label."""
         cells = {
             name: np.stack(
                 [
@@ -380,7 +393,7 @@ class Multilabel(SlicedItems):
         return make_counts(tables.reshape(shape), np.arange(2), 1, dims)
 
     def of_values(self, values: np.ndarray, ends: tuple[float, float]) -> ItemScores:
-        """Return the posterior of a number (K, n) of each example, between the ends."""
+        """Return the posterior of example scores (K, n) within a range."""
         evidence = xr.Dataset({"item_score": (("classifier", "item"), values)})
         if self.names is None:
             evidence = evidence.isel(classifier=0)
@@ -402,7 +415,7 @@ class Multilabel(SlicedItems):
         return ItemScores(as_item_scores(evidence), self.concentration)
 
     def _over_examples(self, measure):
-        """Return the posterior of the item scores that a mean over examples is the mean of."""
+        """Return the posterior of the item scores whose mean is a mean over examples."""
         _, examples, labels = self.cells["tp"].shape
         whole = self.sample(np.arange(examples))
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -412,16 +425,16 @@ class Multilabel(SlicedItems):
     def exact_difference(
         self, measure: Any, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> Distribution | None:
-        """Return the distribution by moments, of a mean over examples; None if draws are needed."""
+        """Return the distribution from moments for a mean over examples, else None."""
         if not isinstance(measure.form, OverExamples):
             return None
         return self._over_examples(measure).exact_difference(MEAN, first, second, of=of)
 
-    # The variables of the PyMC model, of one system.
+    # Variables of the PyMC model, for one system.
 
     @cached_property
     def patterns(self) -> tuple[np.ndarray, np.ndarray]:
-        """The cells (pattern, L, 4) of examples that are alike, and how many there are of each."""
+        """The cells (pattern, L, 4) of sets of equal examples, and the sizes of the sets."""
         unfit = {
             "several systems": self.names is not None,
             "slices": len(self.slices) > 1,
@@ -446,7 +459,7 @@ class Multilabel(SlicedItems):
         return found[2].ravel(), found[1]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         table, count = self.patterns
         weight = rng.standard_gamma(count, (size, len(count)))
         pseudo = rng.standard_gamma(self.concentration, (size, *table.shape[1:]))
@@ -464,7 +477,7 @@ class Multilabel(SlicedItems):
         return of_weight + _log_gamma_density(pseudo, self.concentration).sum(axis=(-2, -1))
 
     def log_marginal_likelihood(self) -> np.ndarray:
-        """Return 0: the model has no likelihood, its prior is the posterior."""
+        """Return 0, because the model has no likelihood: its prior is the posterior."""
         return np.zeros(())
 
 
@@ -485,7 +498,7 @@ def _cells_of_labels(evidence):
 
 
 def _cells_of_items(evidence):
-    """Return the cells (K, n, 1) of items, whose true negatives are not counted."""
+    """Return the cells (K, n, 1) of items, without true negatives."""
     items = evidence.sizes["item"]
     cells = {name: evidence[name].values.reshape(-1, items, 1) for name in ("tp", "fn", "fp")}
     return {**cells, "tn": None}

@@ -1,19 +1,23 @@
 r"""
-The direct posterior of `bayescm.models.noisy_labels`: raters without a gold standard.
+Direct posterior of `bayescm.models.noisy_labels`: raters without ground truth.
 
-An example of class c is common by :math:`\pi_c` in its population, and gets the answer j of rater r
-with probability :math:`\theta_{rcj}` (Dawid & Skene 1979). The true classes are summed out:
+An example has the true class c with probability :math:`\pi_c` in its population. Rater r gives it
+the label j with probability :math:`\theta_{rcj}` (Dawid and Skene 1979). The true classes are
+summed out. For the votes :math:`v_{ir}`,
 
-.. math:: p(\pi, \theta) \propto p(\theta) \prod_i \sum_c \pi_c \prod_r \theta_{r c v_{ir}},
+.. math:: p(\pi, \theta) \propto p(\theta) \prod_i \sum_c \pi_c \prod_r \theta_{r c v_{ir}}.
 
-for the votes :math:`v_{ir}`. Of two classes the parameters are two for each rater and one, and are
-drawn by importance sampling from a mixture (`bayescm.inference.importance`). Of more classes they
-are too many for that, and are drawn by Gibbs sampling (`bayescm.inference.gibbs.latent_class`). The
-mode is that of EM (`bayescm.inference.em.latent_class`).
+- With two classes, there are two parameters per rater and one more. They are sampled by importance
+  sampling from a mixture (`bayescm.inference.importance`).
+- With more classes, there are too many parameters for importance sampling. They are sampled by
+  Gibbs sampling (`bayescm.inference.gibbs.latent_class`).
 
-Raters of two classes may err together: an example is hard or easy for all of them alike. Rater r is
-right where :math:`\sqrt{\rho} \, h_i + \sqrt{1 - \rho} \, e_{ir} < \Phi^{-1}(\theta_{rcc})`, with
-h and e standard normal; h is integrated out by Gauss-Hermite quadrature.
+The mode comes from the EM algorithm (`bayescm.inference.em.latent_class`).
+
+With two classes, the errors of raters may be correlated: an example is hard or easy for all raters.
+Rater r is correct if :math:`\sqrt{\rho} \, h_i + \sqrt{1 - \rho} \, e_{ir} <
+\Phi^{-1}(\theta_{rcc})` with h and e standard normal. h is integrated out by Gauss-Hermite
+quadrature.
 
 References
 ----------
@@ -39,31 +43,34 @@ from bayescm.inference.importance import Weighted, explore
 from bayescm.posteriors.base import CountsPosterior
 from bayescm.validate import fail
 
-# Draws below which importance sampling is warned of: where three raters of 400 examples are right
-# of three in five, draws worth 700 to 1,000 have medians that differ by three times their error.
+# Effective number of draws below which importance sampling causes a warning. Example: three raters
+# of 400 examples, each correct with probability 0.6. With 700 to 1,000 effective draws, medians
+# differ by three times their error.
 _FEW_EFFECTIVE = 1000.0
-_BOUND = 12.0  # of the logits between which the mode is searched
-# Points of the last round of importance sampling, and of one that shapes the proposal, and the
-# number of its components. A thousand points left bounds off by a fifth of a standard deviation.
-# Where the raters hardly tell what is true, a rate is known where its class is common and unknown
-# where that is rare: one component left the lower limit of the prevalence of 21 examples at .070,
-# which is .137, and 16,000 points were worth 2,000; by sixteen they are worth 10,000.
+_BOUND = 12.0  # bound of the logits in the search of the mode
+# Numbers of points in the last round of importance sampling and in a round that adapts the
+# proposal, and the number of its components. With a thousand points, bounds are wrong by a fifth of
+# a standard deviation. Several components are needed if the raters hardly identify the classes. A
+# rate is then well known if its class is common, and unknown if the class is rare. In an example
+# with 21 examples, the lower limit of the prevalence is 0.137. One component gives 0.070, and its
+# 16,000 points are worth 2,000 draws. With sixteen components, they are worth 10,000.
 _POINTS = 16_000
 _PILOT = 2000
 _COMPONENTS = 16
-_AT_ONCE = 400_000  # points times patterns
-_EXCLUDED = -1e9  # the log density of what the prior excludes: finite, for the search of the mode
-# Gibbs sampling.
+_AT_ONCE = 400_000  # largest number of points times patterns at once
+_EXCLUDED = -1e9  # log density excluded by the prior; finite for the search of the mode
+# Settings of Gibbs sampling.
 _CHAINS = 400
-_BURN = 100  # sweeps that are left out first
-_THIN = 4  # sweeps from one draw to the next
-_CORRELATED = 0.25  # between sweeps, which is not chance of 400 chains (five standard errors)
-_LEARNED = (1.0, 9.0)  # the Beta of dependence, where ratings can tell of it
-_NODES = 15  # of the quadrature over how hard an example is
-_LEAST_RATE = 1e-12  # a rate is no nearer to 0 and 1 than this
-# Two modes lead to a warning if their rates are apart and the logs of their densities are close.
-_APART = 0.05  # difference of the rates
-_CLOSE = 4.0  # difference of the log densities; both modes have some weight then
+_BURN = 100  # discarded sweeps at the start of a chain
+_THIN = 4  # sweeps per draw
+# Correlation between draws that 400 chains do not show by chance (five standard errors).
+_CORRELATED = 0.25
+_LEARNED = (1.0, 9.0)  # Beta prior of the dependence, if the ratings identify it
+_NODES = 15  # number of quadrature nodes for the difficulty of an example
+_LEAST_RATE = 1e-12  # smallest distance of a rate from 0 and 1
+# A warning is issued if two modes have different rates but similar log densities.
+_APART = 0.05  # smallest difference of the rates
+_CLOSE = 4.0  # largest difference of the log densities, at which both modes have some weight
 
 
 def noisy_labels(
@@ -73,20 +80,22 @@ def noisy_labels(
     dependence: float | tuple[float, float] | None = None,
 ) -> "NoisyLabels":
     """
-    Return the posterior of the rates of several raters without a gold standard.
+    Return the posterior of the rates of several raters without a ground truth.
+
+    Use it to evaluate people, judges and classifiers against each other. All of them are raters.
 
     Parameters
     ----------
     evidence : Dataset
-        From `bayescm.from_raters`.
+        Ratings from `bayescm.from_raters`.
     concentration : float, optional
-        Prior pseudo-count of each wrong answer, > 0; the right one has 1 more; by default 1 for all
-        wrong answers together, 1 / (C - 1) each.
+        Prior pseudo-count of each wrong label, > 0. The correct label has 1 more. Default: ``1 / (C
+        - 1)``, so that all wrong labels together have 1.
     dependence : float or tuple of two floats, optional
-        Of two classes: how far examples are hard or easy for all raters alike. The correlation of
-        two raters' errors on the normal scale, in [0, 1): a number that is assumed, or ``(a, b)``
-        for a Beta(a, b). By default Beta(1, 9) where most examples have four raters, or some a gold
-        label, which tell of it; else 0.
+        For two classes, the correlation of two raters' errors on the normal scale, in [0, 1). It is
+        positive if examples are hard or easy for all raters. A number is fixed, and ``(a, b)`` is a
+        Beta(a, b) prior. Default: Beta(1, 9) if most examples have four raters or some have a gold
+        label, which identifies it. Otherwise 0.
 
     Returns
     -------
@@ -95,8 +104,8 @@ def noisy_labels(
     Raises
     ------
     ValueError
-        If the concentration is not positive, or the dependence is out of range or of more than two
-        classes.
+        If the concentration is not positive. If the dependence is out of range, or given for more
+        than two classes.
 
     Examples
     --------
@@ -120,7 +129,7 @@ def noisy_labels(
 
 
 def check_dependence(dependence: Any, classes: int) -> Any:
-    """Return the dependence, or raise where it is none."""
+    """Return the dependence, or raise an error if it is invalid."""
     pair = isinstance(dependence, tuple)
     valid = (
         len(dependence) == 2 and min(dependence) > 0
@@ -139,16 +148,16 @@ def check_dependence(dependence: Any, classes: int) -> Any:
 @dataclass(frozen=True, eq=False)
 class NoisyLabels(CountsPosterior):
     """
-    The posterior of the rates of raters, the true classes summed out.
+    Posterior of the rates of raters, with the true classes summed out.
 
     Attributes
     ----------
     ratings : Dataset
-        From `bayescm.from_raters`.
+        Ratings from `bayescm.from_raters`.
     prior : float
-        Pseudo-count of a wrong answer.
+        Pseudo-count of a wrong label.
     dependence : float or tuple of two floats
-        Of how hard an example is for two raters: a correlation, or its Beta distribution.
+        Correlation of two raters' errors on the normal scale, or its Beta prior.
     """
 
     takes = "ratings"
@@ -160,12 +169,12 @@ class NoisyLabels(CountsPosterior):
 
     @cached_property
     def votes(self) -> "Votes":
-        """The labels as arrays."""
+        """The ratings as arrays."""
         return Votes.of(self.ratings)
 
     @property
     def how(self) -> str:  # type: ignore[override]
-        """How its draws are made, in words."""
+        """Description of the method, with the effective number of independent draws."""
         points = (
             f"importance sampling ({self.effective_draws:,.0f} effective)" if self._binary else ""
         )
@@ -173,17 +182,17 @@ class NoisyLabels(CountsPosterior):
 
     @property
     def effective_draws(self) -> float:  # type: ignore[override]
-        """The number of independent draws that points are worth."""
+        """The effective number of independent draws of importance sampling."""
         return self.points.effective if self._binary else np.inf
 
     @property
     def draw_clusters(self) -> int:  # type: ignore[override]
-        """The number of chains of Gibbs sampling."""
+        """The number of chains of Gibbs sampling, or 1 for importance sampling."""
         return 1 if self._binary else _CHAINS
 
     @property
     def sampling_method(self) -> str:  # type: ignore[override]
-        """The same in one word."""
+        """Name of the method: "importance" for two classes, else "gibbs"."""
         return "importance" if self._binary else "gibbs"
 
     @property
@@ -205,14 +214,14 @@ class NoisyLabels(CountsPosterior):
         self, prevalence: np.ndarray, rates: np.ndarray, correlation: Any = None
     ) -> np.ndarray:
         """
-        Return the log density (S,) of the ratings and of the rates, up to a constant.
+        Return the log density (S,) of ratings and rates, up to a constant.
 
         Parameters
         ----------
         prevalence : ndarray, shape (S, G, C)
         rates : ndarray, shape (S, R, C, C)
         correlation : ndarray, shape (S,), optional
-            The dependence, where it is learned.
+            The dependence, if it is estimated.
         """
         classes = rates.shape[-1]
         rho = self.dependence if correlation is None else correlation
@@ -228,11 +237,11 @@ class NoisyLabels(CountsPosterior):
 
     @cached_property
     def plug_in(self) -> tuple[np.ndarray, np.ndarray]:
-        """The most probable prevalence (G, C) and rates (R, C, C), the raters independent."""
+        """The most probable prevalence (G, C) and rates (R, C, C) of independent raters."""
         return self.votes.most_likely(self.prior + np.eye(self.ratings.sizes["actual"]) - 1)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure at the most probable rates; of dependent raters, at the mean ones."""
+        """Return the measure at the most probable rates; mean rates if dependent."""
         self.resolve_estimand(of)
         prevalence, rates = self.plug_in
         if self.dependence != 0:
@@ -247,12 +256,12 @@ class NoisyLabels(CountsPosterior):
 
     @property
     def batch(self) -> xr.DataArray:
-        """The number of examples, of every rater the same."""
+        """The number of examples, equal for all raters."""
         return self.template.to_dataarray(np.full(self.template.shape, self.votes.weight.sum()))
 
     @cached_property
     def points(self) -> Weighted:
-        """Points of the posterior on the logit scale: the prevalence, then two for each rater."""
+        """Weighted points of the posterior, in logits: prevalence, two rates per rater."""
         prevalence, rates = self.plug_in
         diagonal = np.diagonal(rates, axis1=-2, axis2=-1).ravel()
         dependence = np.full(int(self._learns_dependence), 0.1)
@@ -261,7 +270,7 @@ class NoisyLabels(CountsPosterior):
         start = np.log(start / (1 - start))
 
         def log_density(points):
-            # The change of variables: p (1 - p) for each logit.
+            # Change of variables: p (1 - p) for each logit.
             jacobian = (log_expit(points) + log_expit(-points)).sum(-1)
             blocks = np.array_split(
                 points, 1 + points.shape[0] * self.votes.weight.size // _AT_ONCE
@@ -285,7 +294,7 @@ class NoisyLabels(CountsPosterior):
         return points
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         variables: dict[str, np.ndarray] = {}
         if self._binary:
             prevalence, rates, *dependence = self._unfold(self.points.draw(size, rng))
@@ -315,7 +324,7 @@ class NoisyLabels(CountsPosterior):
         return prevalence, np.stack(rows, axis=-2), *dependence
 
     def _draw_gibbs(self, size, rng):
-        """Draw prevalence and rates in chains that start at the most probable ones."""
+        """Sample prevalence and rates in chains that start at the most probable values."""
         votes, classes = self.votes, self.ratings.sizes["actual"]
 
         def support(rates):
@@ -350,32 +359,32 @@ class NoisyLabels(CountsPosterior):
         return self.log_joint(prevalence, variables["rates"][None], *learned)[0]
 
     def true_classes(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return the probability (pattern, actual) of every class, the rates averaged out."""
+        """Return the posterior probability (pattern, actual) of each true class."""
         drawn = self.variables(size, rng)
         prevalence = drawn["prevalence"].reshape(size, len(self.votes.sizes), -1)
         dependence = drawn.get("dependence", self.dependence)
         return self.votes.truth(prevalence, drawn["rates"], dependence).mean(0)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made: no more than the points are worth."""
+        """Return the default number of draws, below the effective number of points."""
         return 4_000
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
     """
-    The labels of raters, examples rated alike in one pattern.
+    Ratings, with equally rated examples grouped in a pattern.
 
     Attributes
     ----------
     votes : ndarray, shape (R, P, C)
-        How often each rater gave each label.
+        Number of times that each rater gave each label.
     weight : ndarray, shape (P,)
-        How many examples the pattern has.
+        Number of examples with the pattern.
     possible : ndarray of bool, shape (P, C)
-        Which classes may be true: of a gold label that one.
+        Possible true classes. With a gold label, only its class.
     group : ndarray of int, shape (P,)
-        The population that the examples are of.
+        Population of the examples.
     """
 
     votes: np.ndarray
@@ -385,7 +394,7 @@ class Votes:
 
     @classmethod
     def of(cls, ratings: xr.Dataset) -> "Votes":
-        """Return the labels of `bayescm.from_raters`."""
+        """Return the votes in ratings from `bayescm.from_raters`."""
         gold = ratings["gold"].values[:, None]
         votes, weight = (ratings[name].values.astype(float) for name in ("votes", "counts"))
         group = np.zeros(len(weight), int)
@@ -400,7 +409,7 @@ class Votes:
 
     @property
     def show_dependence(self) -> bool:
-        """Whether errors together can be seen: of two classes, by four raters or a gold label."""
+        """Whether two-class votes of four raters or gold labels identify the dependence."""
         of_four = (self.votes.sum(-1) > 0).sum(0) >= 4
         gold = self.possible.sum(-1) == 1
         most = 2 * self.weight[of_four].sum() > self.weight.sum()
@@ -408,23 +417,23 @@ class Votes:
 
     @property
     def named(self) -> bool:
-        """Whether gold labels tell which class is which: of all classes, or of all but one."""
+        """Whether gold labels identify the classes: gold labels of all classes but one."""
         gold = self.possible.sum(-1) == 1
-        number = self.weight[gold] @ self.possible[gold]  # of each class
+        number = self.weight[gold] @ self.possible[gold]  # gold labels per class
         return bool(number.sum() >= FEW_GOLD and (number > 0).sum() >= len(number) - 1)
 
     def log_joint(
         self, prevalence: np.ndarray, rates: np.ndarray, correlation: Any = 0.0
     ) -> np.ndarray:
         """
-        Return the log probability (S, P, C) of every pattern together with every true class.
+        Return the log joint probability (S, P, C) of patterns and true classes.
 
         Parameters
         ----------
         prevalence : ndarray, shape (S, G, C)
         rates : ndarray, shape (S, R, C, C)
         correlation : float or ndarray, shape (S,)
-            Of how hard an example is for two raters, on the normal scale; of two classes only.
+            Correlation of two raters' errors on the normal scale, for two classes only.
         """
         independent = np.all(correlation == 0)
         likelihood = (
@@ -435,7 +444,7 @@ class Votes:
         return em.log_joint(prevalence, likelihood, self.possible, self.group)
 
     def _dependent_log_likelihood(self, rates, correlation):
-        """Return the log probability (S, P, C) of votes where raters err together."""
+        """Return the log probability (S, P, C) of the votes with correlated errors."""
         right = np.diagonal(rates, axis1=-2, axis2=-1)  # (S, R, C)
         right = np.clip(right, _LEAST_RATE, 1 - _LEAST_RATE)
         nodes, weights = hermegauss(_NODES)
@@ -450,9 +459,10 @@ class Votes:
 
     def most_likely(self, pseudo_counts: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return prevalence (G, C) and rates (R, C, C) by EM from the votes, with pseudo-counts.
+        Return prevalence (G, C) and rates (R, C, C) from EM with pseudo-counts.
 
-        Where gold labels name the classes, from those of the raters' rates on these too.
+        EM starts from the majority votes. If gold labels identify the classes, it also starts from
+        the raters' rates on the gold labels, and the better mode is returned.
         """
         votes = np.where(self.possible, self.votes.sum(0) + 1e-6, 0)
         starts = [votes / votes.sum(-1, keepdims=True)]
@@ -483,7 +493,7 @@ class Votes:
         return modes[int(np.argmax(heights))]
 
     def _truth_by_gold(self):
-        """Return the probability (P, C) of every true class by the rates on the gold labels."""
+        """Return the probability (P, C) of each true class, given the rates on gold labels."""
         gold = self.possible.sum(-1) == 1
         counts = self.weight[gold, None] * self.possible[gold]
         rates = np.einsum("na,rnp->rap", counts, self.votes[:, gold]) + 1
@@ -491,12 +501,12 @@ class Votes:
         return self.truth(even, (rates / rates.sum(-1, keepdims=True))[None])[0]
 
     def _log_density(self, prevalence, rates, pseudo_counts):
-        """Return the log density of the votes and rates, the raters independent."""
+        """Return the log density of votes and rates of independent raters."""
         logs = logsumexp(self.log_joint(prevalence[None], rates[None])[0], axis=-1)
         return logs @ self.weight + (pseudo_counts * np.log(rates)).sum()
 
     def truth(
         self, prevalence: np.ndarray, rates: np.ndarray, correlation: Any = 0.0
     ) -> np.ndarray:
-        """Return the probability (S, P, C) of every true class."""
+        """Return the probability (S, P, C) of each true class."""
         return softmax(self.log_joint(prevalence, rates, correlation), axis=-1)

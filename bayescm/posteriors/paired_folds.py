@@ -1,17 +1,25 @@
 r"""
-The direct posterior of `bayescm.models.paired_folds`: a Dirichlet distribution, and grids.
+Direct posterior of `bayescm.models.paired_folds`: Dirichlet and grids.
 
-The joint outcomes of all folds are conjugate. Training moves the thresholds of each classifier m
-besides; the mean over K folds keeps, for class j, the variance
+The joint outcomes of all folds have a conjugate Dirichlet posterior. In addition, training moves
+the thresholds of each classifier m. The mean over K folds keeps the following variance for class j:
 
-.. math:: r_m^2 e_j^2 \left(\rho_m + \frac{1 - \rho_m}{K}\right),
+.. math:: r_m^2 e_j^2 \left(\rho_m + \frac{1 - \rho_m}{K}\right).
 
-where e is the standard error of a log class total and r the spread in units of u; and training
-moves its separation. How far thresholds move shows in the variance of the numbers of each answer
-over folds, and over disjoint halves; how far together, in the variance of the differences of two
-classifiers; how far separations move, in the numbers of right answers of halves. Each variance is a
-scaled chi-squared, as in the model. Spreads and correlations are drawn from grids of their
-posterior density.
+e is the standard error of a log class total, and r is the spread in units of u. Training also moves
+the separation of each classifier. The data inform these quantities as follows.
+
+=================================  ===============================================================
+quantity                           statistic
+=================================  ===============================================================
+spread of the thresholds           variance of the numbers of each prediction, over folds and over
+                                   disjoint halves
+correlation of the thresholds      variance of the difference of two classifiers
+spread of the separations          variance of the numbers of correct predictions, over halves
+=================================  ===============================================================
+
+Each variance is a scaled chi-squared variable, as in the model. Spreads and correlations are
+sampled from grids of their posterior density.
 """
 
 from collections.abc import Mapping
@@ -43,11 +51,11 @@ from bayescm.posteriors.hierarchical_folds import (
 from bayescm.posteriors.paired_outcomes import PairedOutcomes, paired_outcomes
 from bayescm.validate import fail
 
-# As in the model file, which has the same, and explains them.
+# Copies of the constants in the model file, which explains them.
 SEPARATION_LOG_SD = 0.7
 SEPARATION_HALF_RATE = 0.7
 
-_MOST_CELLS = 20_000  # of the joint table: as many numbers a draw
+_MOST_CELLS = 20_000  # largest number of cells of the joint table, which is the size of a draw
 
 
 def paired_folds(
@@ -60,16 +68,21 @@ def paired_folds(
     """
     Return the posterior of classifiers cross-validated on the same folds.
 
+    Use it to compare classifiers by any measure on one cross-validation.
+
     Parameters
     ----------
     outcomes : Dataset, dims (fold, outcome)
-        From `bayescm.cross_outcomes`, or `bayescm.from_classifiers` with ``by={"fold": fold}``.
+        Outcomes from `bayescm.cross_outcomes`, or from `bayescm.from_classifiers` with
+        ``by={"fold": fold}``.
     concentration : array_like, optional
-        Each classifier's own prior pseudo-counts, > 0; ``2 / C**2`` by default.
+        Prior pseudo-counts of each classifier's matrix, > 0. Default: ``2 / C**2``.
     spread : float, optional
         Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3).
+        Default: 0.3, or 0.8 with halves.
     separation : float, optional
-        Spread of the separations, in units of u; with halves the median of its prior.
+        Standard deviation of the separations, in units of u. With halves, the median of its prior.
+        Default: 1, or 0.8 with halves.
 
     Returns
     -------
@@ -78,8 +91,8 @@ def paired_folds(
     Raises
     ------
     ValueError
-        If there are no folds, or other dims besides; fewer than two classifiers; too many joint
-        cells; or a keyword is out of range.
+        If there are no folds, or other dims in addition. If there are fewer than two classifiers or
+        too many joint cells, or if an argument is out of range.
 
     Examples
     --------
@@ -136,17 +149,18 @@ def _positive(value, name):
 
 class PairedFolds(CountsPosterior):
     """
-    The posterior of classifiers cross-validated on the same folds.
+    Posterior of classifiers cross-validated on the same folds.
 
     Parameters
     ----------
     counts : DataArray, dims (fold, classifier, actual, predicted)
+        Matrices of each classifier.
     pooled_outcomes : PairedOutcomes
-        The joint outcomes of all folds.
+        Posterior of the joint outcomes of all folds.
     thresholds : ThresholdSpread
-        How far training sets move each classifier.
+        Posterior of the spread and correlation of the thresholds.
     separations : SeparationSpread
-        How far they move, and how far together, whether one test example is easy or hard.
+        Posterior of the spread of the separations, and their correlation.
     fixed : bool
         Whether the design fixed the class totals.
     """
@@ -165,7 +179,7 @@ class PairedFolds(CountsPosterior):
         self._fixed = fixed
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw every classifier's cell probabilities jointly, shape ``(size, J, C, C)``."""
+        """Sample the cell probabilities of all classifiers jointly, (size, J, C, C)."""
         tables = self.outcomes.cells("parameter", size, rng)
         return self._trained(tables, self._effects(size, rng))
 
@@ -189,7 +203,7 @@ class PairedFolds(CountsPosterior):
         return logs - squares / 2
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say so where there are no halves, which alone show how far training moves each."""
+        """Return cautions, including one about missing halves."""
         sentences = super().caveats(of)
         if self.separations.halves is None:
             sentences.append(
@@ -216,7 +230,7 @@ class PairedFolds(CountsPosterior):
         }
 
     def _trained(self, tables, drawn):
-        """Move the tables (size, J, C, C) by the effects of training."""
+        """Return the tables (size, J, C, C) after the effects of training."""
         spread, rho = drawn["spread"], drawn["rho_threshold"]
         share = rho + (1 - rho) / self.counts.sizes["fold"]
         column = ((spread / self._unit) ** 2 * share)[..., None] * self.thresholds.error**2
@@ -234,20 +248,20 @@ class PairedFolds(CountsPosterior):
         return shares * rates
 
 
-# The variance of the numbers of each answer, and of right ones, over test sets.
+# Variances over test sets of the numbers of each prediction, and of correct predictions.
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerMoments:
     """
-    The numbers of events over test sets, of each answer say, and what examples alone would do.
+    Moments over test sets of the numbers of events, such as each prediction.
 
     Attributes
     ----------
     variance : ndarray, shape (J, J)
-        Variance, and covariance of two classifiers, summed over the events.
+        Variance of each classifier and covariance of two classifiers, summed over the events.
     covariance : ndarray, shape (J, L, J, L)
-        Of the numbers in one test set, for classifiers that do not move.
+        Expected covariance of the numbers in one test set, for fixed classifiers.
     freedom : float
         Degrees of freedom of one event.
     """
@@ -257,7 +271,11 @@ class AnswerMoments:
     freedom: float
 
     def log_density_of_variances(self, threshold_variance: np.ndarray) -> np.ndarray:
-        """Return each classifier's log density, (..., J); thresholds vary by (..., J, C)."""
+        """
+        Return each classifier's log density, (..., J), of its variance.
+
+        The thresholds have the variances `threshold_variance`, (..., J, C).
+        """
         index = np.arange(len(self.variance))
         covariance = self.covariance[index, :, index]
         trace, squares = np.trace(covariance, axis1=-2, axis2=-1), (covariance**2).sum(-2)
@@ -270,13 +288,13 @@ class AnswerMoments:
         self, threshold_variance: np.ndarray, correlation: np.ndarray
     ) -> np.ndarray:
         """
-        Return the log density (..., R) of the variance of differences of two classifiers.
+        Return the log density (..., R) of the variance of pairwise differences.
 
         Parameters
         ----------
         threshold_variance : ndarray, shape (..., J, C)
         correlation : ndarray, shape (..., R)
-            Between the thresholds of two classifiers.
+            Correlation between the thresholds of two classifiers.
         """
         variances, by_chance, degrees, mean = [], [], [], np.zeros(())
         pairs = list(combinations(range(len(self.variance)), 2))
@@ -301,16 +319,22 @@ def answer_moments(
     counts: np.ndarray, truth: np.ndarray, events: np.ndarray, prior: np.ndarray
 ) -> AnswerMoments:
     """
-    Return what the joint outcomes (R, F, cells) of R divisions into F test sets show.
+    Return the moments of events in R divisions into F test sets.
 
     Parameters
     ----------
     counts : ndarray, shape (R, F, cells)
+        Counts of the joint outcomes.
     truth : ndarray, shape (C, cells)
-        Which cells are of which actual class.
+        Indicator of the cells of each actual class.
     events : ndarray, shape (J, L, cells)
-        Which cells are which of L events of each classifier: each answer, or to be right.
+        Indicator of the cells of L events of each classifier: each prediction, or a correct one.
     prior : ndarray, shape (cells,)
+        Prior pseudo-counts.
+
+    Returns
+    -------
+    AnswerMoments
     """
     repeats, folds, _ = counts.shape
     flat = events.reshape(-1, events.shape[-1])
@@ -332,7 +356,7 @@ def answer_moments(
 def _moments(
     outcomes: xr.Dataset, pooled: PairedOutcomes
 ) -> list[tuple[AnswerMoments, AnswerMoments | None]]:
-    """Return what folds, and halves or None, show of each answer, and of those that are right."""
+    """Return the moments over folds, and halves or None, of predictions and correct ones."""
     labels = outcomes["label"].values.tolist()
     rows = [outcomes["actual"].values, *outcomes["predicted"].transpose("classifier", ...).values]
     codes = [[labels.index(label) for label in row.tolist()] for row in rows]
@@ -353,7 +377,7 @@ def _moments(
 
 
 def _table(counts, cells, pooled):
-    """Return counts (R, F, cells) of all joint cells; one may come more than once."""
+    """Return counts (R, F, cells) of all joint cells, adding up repeated ones."""
     values = counts.transpose(..., "outcome").values
     table = np.zeros((*values.shape[:-1], pooled.size))
     for index, cell in enumerate(cells):
@@ -361,9 +385,9 @@ def _table(counts, cells, pooled):
     return table if table.ndim == 3 else table[None]
 
 
-# How far training moves the thresholds of each classifier, and how far together.
+# Spread of the thresholds of each classifier, and their correlation.
 
-_RATIO = np.geomspace(0.02, 40, 48)  # spread of the thresholds in units of u
+_RATIO = np.geomspace(0.02, 40, 48)  # grid of the spread of the thresholds, in units of u
 _RHO = (np.arange(16) + 0.5) / 16
 _CORRELATION = (np.arange(25) + 0.5) / 25
 
@@ -371,18 +395,20 @@ _CORRELATION = (np.arange(25) + 0.5) / 25
 @dataclass(frozen=True, eq=False)
 class ThresholdSpread:
     """
-    The posterior of how far thresholds move: a grid for each classifier, and one for all.
+    Posterior of the spread of thresholds, on grids for each and all classifiers.
 
     Attributes
     ----------
     folds : AnswerMoments
+        Moments over folds.
     halves : AnswerMoments or None
+        Moments over disjoint halves.
     error : ndarray, shape (C,)
         Standard error of a log class total.
     scale : float
         Scale of the prior of the spread, in units of u.
     rho : float
-        Share of the variance that folds have in common, without halves.
+        Proportion of the variance that the folds have in common, without halves.
     """
 
     folds: AnswerMoments
@@ -392,7 +418,7 @@ class ThresholdSpread:
     rho: float
 
     def log_density(self, ratio, rho, correlation):
-        """Return the log density of spreads over u and rho (..., J), and a correlation (...)."""
+        """Return the log density of ratio and rho (..., J), and correlation (...)."""
         logs = self._log_posterior(ratio, rho).sum(-1)
         _, variance = self._threshold_variances(ratio, rho)
         return (
@@ -403,12 +429,13 @@ class ThresholdSpread:
         )
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
-        """Draw spreads over u and rho, (size, J), and the correlation, (size,)."""
+        """Sample spreads over u and rho, (size, J), and the correlation, (size,)."""
         n_classifiers = len(self.folds.variance)
         rhos = _RHO if self.halves is not None else np.array([self.rho])
         grid = np.stack(np.meshgrid(_RATIO, rhos, indexing="ij"), -1).reshape(-1, 2)
         ratio, rho = np.repeat(grid[:, None], n_classifiers, axis=1).transpose(2, 0, 1)
-        logs = self._log_posterior(ratio, rho) + np.log(ratio)  # evenly spread in the logarithm
+        # The grid is uniform in the logarithm.
+        logs = self._log_posterior(ratio, rho) + np.log(ratio)
         mass = np.exp(logs - logs.max(0))
         proposals = 4 * size
         points = rng.random((proposals, n_classifiers))
@@ -425,7 +452,8 @@ class ThresholdSpread:
         _, variance = self._threshold_variances(ratio, rho)
         logs = self._closest().log_density_of_differences(variance, _CORRELATION)
         shares = np.exp(logs - logs.max())
-        # First the spreads by how well any correlation fits, then the correlation.
+        # First choose the spreads, weighted by the fit of all correlations. Then choose the
+        # correlation.
         chosen = rng.choice(proposals, size, p=shares.sum(-1) / shares.sum())
         below = np.cumsum(shares[chosen], axis=-1)
         below = below / below[:, -1:]
@@ -434,11 +462,11 @@ class ThresholdSpread:
         return ratio[chosen], rho[chosen], correlation
 
     def _closest(self):
-        """Return what shows best how thresholds move: halves, or else folds."""
+        """Return the most informative moments: halves, or folds without halves."""
         return self.folds if self.halves is None else self.halves
 
     def _threshold_variances(self, ratio, rho):
-        """Return the variance of the thresholds that folds and that halves show, (..., J, C)."""
+        """Return the variances (..., J, C) of the thresholds between folds and between halves."""
         between_folds = ((1 - rho) * ratio**2)[..., None] * self.error**2
         if self.halves is None:
             return between_folds, between_folds
@@ -454,25 +482,26 @@ class ThresholdSpread:
         return logs + self.halves.log_density_of_variances(between_halves)
 
 
-# How far training moves the separations, and how far together.
+# Spread of the separations, and their correlation.
 
-_SEPARATION_GRID = np.linspace(-5, 5, 201)  # standard deviations of the prior
+_SEPARATION_GRID = np.linspace(-5, 5, 201)  # grid of the log spread, in prior standard deviations
 
 
 @dataclass(frozen=True, eq=False)
 class SeparationSpread:
     """
-    The posterior of how far separations move: a grid.
+    Posterior of the spread of the separations, on a grid.
 
     Attributes
     ----------
     folds : AnswerMoments
-        Of answers that are right.
+        Moments of correct predictions over folds.
     halves : AnswerMoments or None
+        Moments of correct predictions over disjoint halves.
     scale : float
-        The spread without halves, and the median of its prior with them.
+        Value of the spread without halves, and the median of its prior with halves.
     unit : float
-        u.
+        The unit u.
     """
 
     folds: AnswerMoments
@@ -482,7 +511,12 @@ class SeparationSpread:
 
     @cached_property
     def root(self) -> np.ndarray:
-        """A root (J, J) of the correlation of the separations, as the answers agree."""
+        """
+        Root (J, J) of the separations' correlation matrix, from the agreement.
+
+        The agreement is the correlation over examples of being classified correctly. See the
+        docstring of the model.
+        """
         covariance = self.folds.covariance[:, 0, :, 0]
         error = np.sqrt(covariance.diagonal())
         agreement = np.clip(covariance / np.outer(error, error), 0, 1)
@@ -495,7 +529,7 @@ class SeparationSpread:
         return self._of_logarithm(spread) - np.log(spread)
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw spreads, (size,)."""
+        """Sample spreads, (size,)."""
         if self.halves is None:
             return np.full(size, self.scale)
         points = np.log(self.scale) + SEPARATION_LOG_SD * _SEPARATION_GRID

@@ -1,8 +1,14 @@
 """
-Several classifiers on the same examples: a Dirichlet on the joint table of truth and answers.
+Several classifiers on the same examples: a Dirichlet joint table of outcomes.
 
-The difference of two is known for accuracy and other shares that are right or wrong (`Discordant`),
-pre-integrated for F1 and the like, and drawn elsewhere. A large joint table is never enumerated.
+A joint outcome is the actual class together with the predictions of all classifiers. The difference
+of two classifiers is computed by measure:
+
+- accuracy and other proportions of correct or wrong predictions: exactly (`discordant`)
+- F1 and similar measures: by pre-integration
+- all other measures: from draws
+
+A large joint table is never enumerated.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,9 +39,9 @@ from bayescm.posteriors.joint_table import (
 )
 from bayescm.validate import fail
 
-# Joint tables up to this many cells are enumerated; larger ones are drawn lazily.
+# Largest number of cells of a joint table that is enumerated. Larger ones are sampled lazily.
 ENUMERATE = 256
-# A tree holds every cell up to this number.
+# Largest number of joint cells that a tree stores.
 WRITE_OUT = 20_000
 
 
@@ -43,15 +49,18 @@ def paired_outcomes(outcomes, *, concentration=None) -> "PairedOutcomes":
     """
     Return the posterior of several classifiers tested on the same examples.
 
+    Use it to compare classifiers on one test set. Examples with equal predictions cancel in a
+    difference.
+
     Parameters
     ----------
     outcomes : xarray.Dataset
-        From :func:`bayescm.from_classifiers`.
+        Outcomes from :func:`bayescm.from_classifiers`.
     concentration : float or array_like, shape (C, C) or (J, C, C), optional
-        Each classifier's own prior pseudo-counts, as in ``dirichlet_multinomial``, in the order
-        of ``outcomes.label``; by default ``2 / C**2``. They are spread over the joint table, which
-        weighs no more than one matrix. The row sums must be the same for every classifier. 0 is
-        the Bayesian bootstrap.
+        Prior pseudo-counts of each classifier's matrix, as in ``dirichlet_multinomial``, in the
+        order of ``outcomes.label``. Default: ``2 / C**2``. They are spread over the joint table,
+        whose total weight equals the weight of one matrix. The row sums must be equal for all
+        classifiers. 0 is the Bayesian bootstrap.
 
     Returns
     -------
@@ -60,7 +69,7 @@ def paired_outcomes(outcomes, *, concentration=None) -> "PairedOutcomes":
     Raises
     ------
     ValueError
-        If the classifiers' priors disagree on the classes' shares.
+        If the priors of the classifiers imply different class shares.
 
     References
     ----------
@@ -83,24 +92,25 @@ def paired_outcomes(outcomes, *, concentration=None) -> "PairedOutcomes":
 
 @dataclass(frozen=True, eq=False)
 class PairedOutcomes(CountsPosterior):
-    """The posterior of the joint outcome probabilities of several classifiers.
+    """
+    Posterior of the joint outcome probabilities of several classifiers.
 
-    The prior is a Dirichlet over the whole joint table whose base measure makes the answers
-    independent given the truth. Its total weight is that of one classifier's own prior, so that
-    summing out the other classifiers leaves each with exactly that prior.
+    The prior is a Dirichlet distribution of the whole joint table. Under its base measure, the
+    predictions are independent given the truth. Its total weight is the weight of one classifier's
+    prior. So the marginal prior of each classifier is exactly its own prior.
 
     Attributes
     ----------
     counts : DataArray, dims (..., classifier, actual, predicted)
-        Each classifier's own matrix.
+        Matrix of each classifier.
     outcomes : ndarray, shape (..., M)
-        How often each of the M outcomes that occurred did so.
+        Counts of the M observed joint outcomes.
     actual : ndarray of int, shape (M,)
         Class index of the truth of each outcome.
     predicted : ndarray of int, shape (J, M)
-        Class index of each classifier's answer.
+        Class index of each classifier's prediction.
     prior : ndarray, shape (J, C, C)
-        Each classifier's own prior pseudo-counts; equal row sums over classifiers.
+        Prior pseudo-counts of each classifier, with equal row sums.
     """
 
     pairs = ("classifier",)
@@ -111,7 +121,7 @@ class PairedOutcomes(CountsPosterior):
     prior: np.ndarray
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw every classifier's cell probabilities jointly, shape ``(size, ..., J, C, C)``."""
+        """Sample the cell probabilities of all classifiers jointly, (size, ..., J, C, C)."""
         if self.weight > 0 and self.size <= ENUMERATE:
             return self._sums(self._gammas(size, rng))
         classes = self.prior.shape[-1]
@@ -128,10 +138,10 @@ class PairedOutcomes(CountsPosterior):
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """
-        Draw measures jointly.
+        Sample measures jointly.
 
-        A single one that is a share right or wrong is drawn alone, and measures of many classes
-        from the totals of these.
+        A single proportion of correct or wrong predictions is sampled alone. Measures of many
+        classes are sampled from class totals.
         """
         single = len(measures) == 1 and self.size > ENUMERATE
         single = single and self.classes_of(measures[0]) is None
@@ -145,7 +155,7 @@ class PairedOutcomes(CountsPosterior):
         return super().draw_parameter(measures, size, rng)
 
     def _class_totals(self, size, rng):
-        """Draw the totals of the classes of every classifier, without the tables."""
+        """Sample the class totals of each classifier, without the tables."""
         n_classifiers, classes = self.prior.shape[:2]
         lead = (size, *self.outcomes.shape[:-1])
         gammas = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
@@ -163,7 +173,7 @@ class PairedOutcomes(CountsPosterior):
         )
 
     def _share(self, measure, size, rng):
-        """Draw the share right or wrong of each classifier, (size, ..., J), or return None."""
+        """Sample the proportion correct or wrong of each classifier, (size, ..., J), or None."""
         share_form, rows = _right_of(measure, self.prior.shape[-1], None), self.prior[0].sum(-1)
         if share_form is None:
             return None
@@ -189,14 +199,18 @@ class PairedOutcomes(CountsPosterior):
             return np.minimum(share / total, 1)
 
     def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
-        """Draw every classifier's matrix of the same next n examples, ``(size, ..., J, C, C)``."""
+        """
+        Sample each classifier's matrix of the same next n examples.
+
+        The shape is ``(size, ..., J, C, C)``.
+        """
         n = n if n.ndim == 0 else n[..., 0]
         if self.size <= ENUMERATE:
             cells = self._gammas(size, rng)
             counts = rng.multinomial(n, cells / cells.sum(-1, keepdims=True))
             truth, answers = self.joint_cells[0], self.joint_cells[1:]
             return marginal_matrices(counts.astype(float), truth, answers, self.prior.shape[-1])
-        # The examples of outcomes not seen yet are few: a share weight / (weight + N).
+        # Examples with unobserved outcomes are few: a proportion weight / (weight + N).
         gammas = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
         unseen = rng.standard_gamma(self.weight, gammas.shape[:-1])[..., None]
         mass = np.concatenate([gammas, unseen], axis=-1)
@@ -210,7 +224,7 @@ class PairedOutcomes(CountsPosterior):
         return tables
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Draw the variables of the PyMC model, which writes every joint cell out."""
+        """Sample the variables of the PyMC model, which contains all joint cells."""
         if self.size > WRITE_OUT:
             todo = "use compare, ranks and joint_interval, which never enumerate the cells"
             raise fail(
@@ -221,7 +235,7 @@ class PairedOutcomes(CountsPosterior):
         return {"theta_outcome": theta, "theta": self._sums(theta)}
 
     def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the distribution of a measure of each classifier, or None where there is none."""
+        """Return the distribution of a measure of each classifier, or None."""
         marginal = dirichlet_multinomial(self.counts, concentration=self.prior)
         return marginal.distribution(measure, of=of, n=n)
 
@@ -231,10 +245,13 @@ class PairedOutcomes(CountsPosterior):
         """
         Return the distribution of a difference of two classifiers, or None.
 
-        Of accuracy, error rate, recall, specificity and their complements it is `Discordant`, of
-        two shares. Of other measures, such as F1, it is `FunctionOfDirichlet` of the joint table
-        of both, where that is small and there are few pairs; elsewhere joint draws answer.
-        Parameters as of `Posterior.difference`.
+        See `Posterior.difference` for the parameters. The result depends on the measure:
+
+        - For accuracy, error rate, recall, specificity and their complements, it is the
+          distribution of the difference of two discordant proportions.
+        - For other measures, such as F1, the joint table of both classifiers is pre-integrated if
+          it is small and there are few pairs.
+        - Otherwise it is None, and joint draws are used.
         """
         pair = first["classifier"], second["classifier"]
         if pair[0] == pair[1] or of != "parameter":
@@ -248,7 +265,7 @@ class PairedOutcomes(CountsPosterior):
         return discordant(wins, losses, ties)
 
     def _function_of_joint_table(self, measure, pair, at, label):
-        """Return the distribution of the difference of a pair from their joint table, or None."""
+        """Return the distribution of a pair's difference from their joint table, or None."""
         classes, pairs = self.prior.shape[-1], self.batch.size * (len(self.prior) - 1) // 2
         shape = classes - abstains(self.counts), classes, classes
         truth, *answers = np.indices(shape).reshape(3, -1)
@@ -271,12 +288,12 @@ class PairedOutcomes(CountsPosterior):
 
     def discordant(self, events: np.ndarray, first: int, second: int) -> np.ndarray:
         """
-        Return the Dirichlet weights of (only the first right, only the second right, the rest).
+        Return Dirichlet weights of (only first correct, only second correct, rest).
 
         Parameters
         ----------
         events : ndarray of bool, shape (C,)
-            The actual classes that count; the other examples are left out altogether.
+            Actual classes to include. All other examples are omitted.
         first, second : int
             Indices of the two classifiers.
 
@@ -301,17 +318,17 @@ class PairedOutcomes(CountsPosterior):
         self, measure: Callable, first: Mapping, second: Mapping
     ) -> tuple["PairedOutcomes", np.ndarray] | None:
         """
-        Return the posterior by a heavier prior, and how often only one of the two is right.
+        Return a posterior with a heavier prior, and the discordant counts.
 
-        By that prior it is uniform which of the two is right where only one is, which is Altham's
-        (1971) for McNemar's table. Few such examples leave the answer to the prior. None of
-        classifiers that are the same, of a prior that was chosen, or is none.
+        The prior of the proportion of discordant examples that the first classifier gets right is
+        uniform. This is Altham's (1971) prior for McNemar's table. With few discordant examples,
+        results depend on the prior. The result is None for equal classifiers and for a prior of 0.
 
         Parameters
         ----------
         measure : callable
         first, second : mapping of str to int
-            As of `Posterior.difference`.
+            See `Posterior.difference`.
 
         References
         ----------
@@ -330,7 +347,7 @@ class PairedOutcomes(CountsPosterior):
         return replace(self, prior=self.prior / prior.min()), observed
 
     def _prior_discordant(self, events, first, second):
-        events = events & (self.prior[0].sum(-1) > 0)  # nothing is an abstention
+        events = events & (self.prior[0].sum(-1) > 0)  # an abstention is not a true class
         rows = self.prior[0].sum(-1)[events]
         if first == second or not rows.any():
             return np.array([0.0, 0.0, rows.sum()])
@@ -346,7 +363,7 @@ class PairedOutcomes(CountsPosterior):
         return dirichlet.logpdf(np.asarray(variables["theta_outcome"]), self.joint_weights)
 
     def log_marginal_likelihood(self) -> np.ndarray:
-        """Return the log probability of the joint counts, the prior averaged out."""
+        """Return the log marginal likelihood of the joint counts."""
         prior = base_measure(self.prior, self.actual, self.predicted)
         n = self.outcomes.sum(-1)
         cells = gammaln(self.outcomes + prior) - gammaln(prior) - gammaln(self.outcomes + 1)
@@ -360,20 +377,20 @@ class PairedOutcomes(CountsPosterior):
 
     @property
     def size(self) -> int:
-        """The number of cells of the joint table: those that may occur."""
+        """The number of possible cells of the joint table."""
         n_classifiers, classes = self.prior.shape[:2]
         return (classes - abstains(self.counts)) * classes**n_classifiers
 
     @cached_property
     def joint_cells(self):
-        """Truth and answers of every joint cell, shape (1 + J, cells)."""
+        """Truth and predictions of each joint cell, shape (1 + J, cells)."""
         n_classifiers, classes = self.prior.shape[:2]
         shape = (classes - abstains(self.counts), *(classes,) * n_classifiers)
         return np.indices(shape).reshape(1 + n_classifiers, -1)
 
     @cached_property
     def joint_weights(self):
-        """Dirichlet parameters of every joint cell, shape (..., cells)."""
+        """Dirichlet parameters of each joint cell, shape (..., cells)."""
         n_classifiers, classes = self.prior.shape[:2]
         shape = (classes,) * (1 + n_classifiers)
         index = np.ravel_multi_index((self.actual, *self.predicted), shape)
@@ -393,7 +410,7 @@ class PairedOutcomes(CountsPosterior):
 
 
 def _right_of(measure, classes, label):
-    """Return the classes of which a measure is the share right, or wrong, or None."""
+    """Return the classes and sign if a measure is a proportion correct or wrong, or None."""
     positive = 1 if label is None else label
     one_class, all_classes = np.arange(classes) == positive, np.ones(classes, bool)
     shares = {("right", "wrong"): (all_classes, False), ("wrong", "right"): (all_classes, True)}

@@ -1,17 +1,17 @@
 r"""
-The direct posterior of `bayescm.models.partly_labelled`: Dirichlet strata, each with its truth.
+Direct posterior of `bayescm.models.partly_labelled`: Dirichlet distributions.
 
-A stratum k is what the judge and the classifiers answer. Of its N_k examples n_kr are labelled and
-truly of class r; with a pseudo-count c_k for each of the R classes the shares of the strata and the
-truth in each are independent,
+A stratum k is a combination of labels from the judge and the classifiers. It has N_k examples, and
+n_kr of them are labelled with the true class r. Each of the R classes has the pseudo-count c_k. The
+shares of the strata and the truth within each stratum are independent:
 
 .. math::
 
     \pi \sim \mathrm{Dirichlet}(N_k + R c_k)_k, \qquad
-    t_k \sim \mathrm{Dirichlet}(n_{kr} + c_k)_r, \qquad p_{kr} = \pi_k t_{kr},
+    t_k \sim \mathrm{Dirichlet}(n_{kr} + c_k)_r, \qquad p_{kr} = \pi_k t_{kr}.
 
-and the table of a classifier adds up p over the strata (`bayescm.posteriors.strata`). Of two
-classes the truth is drawn by Latin hypercube sampling (`latin_hypercube_beta`).
+The table of a classifier is the sum of p over strata (`bayescm.posteriors.strata`). With two
+classes, the truth is sampled by Latin hypercube sampling (`latin_hypercube_beta`).
 
 References
 ----------
@@ -42,16 +42,18 @@ def partly_labelled(
     evidence: xr.DataArray | xr.Dataset, *, concentration: float | None = None
 ) -> "PartlyLabelled":
     """
-    Return the posterior of a few labelled examples and many that only a judge has seen.
+    Return the posterior for examples labelled by a judge, and partly by people.
+
+    Use it if a judge has labelled all examples and people a part of them.
 
     Parameters
     ----------
     evidence : DataArray, dims (..., judge, actual, predicted), or Dataset
-        From `bayescm.from_partly_labelled`.
+        Evidence from `bayescm.from_partly_labelled`.
     concentration : float, optional
-        Prior pseudo-count of each cell, > 0. By default the strata in which the classifiers agree
-        have three examples in all (two, where there are no more strata than classes), and those in
-        which they differ one each.
+        Prior pseudo-count of each cell, > 0. By default, the strata with equal predictions of the
+        classifiers are worth three examples in total. If there are at most as many strata as
+        classes, they are worth two. Each other stratum is worth one.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def partly_labelled(
     Raises
     ------
     ValueError
-        If nothing says how many examples are unlabelled, or the concentration is not positive.
+        If the number of unlabelled examples is missing, or the concentration is not positive.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def partly_labelled(
 
 
 def _strata(evidence):
-    """Return canonical counts; labelled, unlabelled, answers and verdicts by stratum."""
+    """Return canonical counts, and labelled, unlabelled, predictions and verdicts by stratum."""
     if is_outcomes(evidence):
         outcomes = as_outcomes(evidence)
         return tables_of(outcomes), *by_stratum(outcomes)
@@ -104,27 +106,27 @@ def _strata(evidence):
     return counts, labelled, unlabelled.reshape(*lead, -1).astype(float), answers, verdicts
 
 
-_STEP = 1e-5  # of a numerical derivative
+_STEP = 1e-5  # step of a numerical derivative
 _HYPERCUBE_DRAWS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
 class PartlyLabelled(Strata):
     """
-    The posterior of the strata of judge and predictions, and of the truth in each.
+    Posterior of the strata of judge and predictions, and the truth in each.
 
     Attributes
     ----------
     counts : DataArray, dims (..., judge, actual, predicted)
-        The labelled examples; of several classifiers the matrix of each.
+        Labelled examples. With several classifiers, the matrix of each.
     labelled : ndarray, shape (..., K, R)
-        The same by stratum, the answers of the judge and of the classifiers, and true class.
+        Labelled examples by stratum (labels of the judge and the classifiers) and true class.
     unlabelled : ndarray, shape (..., K)
-        How many further examples each stratum has.
+        Number of unlabelled examples in each stratum.
     answers : ndarray of int, shape (J, K)
-        The answer of every classifier in the stratum.
+        Prediction of each classifier in each stratum.
     verdicts : ndarray of int, shape (K,)
-        The verdict of the judge: an index of the dim ``judge``.
+        Label of the judge in each stratum: an index of the dim ``judge``.
     prior : ndarray, shape (K, 1)
         Pseudo-count of each cell of a stratum.
     """
@@ -140,7 +142,7 @@ class PartlyLabelled(Strata):
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of examples, labelled or not, of every member of the batch."""
+        """The number of examples, labelled or not, of each member of the batch."""
         size = self.sizes.sum(-1)
         return self.template.to_dataarray(
             np.broadcast_to(self.append_classifier(size), self.template.shape)
@@ -152,13 +154,13 @@ class PartlyLabelled(Strata):
         return self.labelled.sum(-1) + self.unlabelled
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         share = dirichlet.draw(self._stratum_weights, size, rng)
         truth = dirichlet.draw(self.labelled + self.prior, size, rng)
         return {"share": share, "truth": truth, "theta": self.table(share[..., None] * truth)}
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., C, C): probabilities, or counts of the examples at hand."""
+        """Return draws (size, ..., C, C) of cell probabilities, or counts for "finite"."""
         if of != "finite":
             return self.variables(size, rng)["theta"]
         truth = dirichlet.draw(self.labelled + self.prior, size, rng)
@@ -174,7 +176,7 @@ class PartlyLabelled(Strata):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, or raise where there is no classifier."""
+        """Sample several measures jointly, or raise an error without a classifier."""
         if self.counts.coords.get("classified", "") == "nothing":
             cells = np.arange(1.0, 1 + self.counts.shape[-1] ** 2).reshape(self.counts.shape[-2:])
             for measure in measures:
@@ -187,7 +189,7 @@ class PartlyLabelled(Strata):
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Draw the parameter of several measures jointly, of two classes by evenly spread draws."""
+        """Sample measures jointly, by a Latin hypercube for two classes."""
         weights = self.labelled + self.prior
         if weights.shape[-1] > 2:
             return super().draw_parameter(measures, size, rng)
@@ -197,17 +199,17 @@ class PartlyLabelled(Strata):
         return [measure(cells) for measure in measures]
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made: of two classes they are evenly spread, and few do."""
+        """Return the default number of draws, which is small for a Latin hypercube."""
         hypercube = of == "parameter" and not joint and self.labelled.shape[-1] == 2
         return _HYPERCUBE_DRAWS if hypercube else super().draws_by_default(of, joint=joint)
 
     def strata(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., K, R) of the probability of every stratum and true class."""
+        """Return draws (size, ..., K, R) of the probability of each stratum and class."""
         draws = self.variables(size, rng)
         return draws["share"][..., None] * draws["truth"]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure where each stratum is as its labelled examples are."""
+        """Return the measure if each stratum is like its labelled examples."""
         self.resolve_estimand(of)
         labels = np.where(
             self.labelled.sum(-1, keepdims=True) > 0, self.labelled, self.labelled + self.prior
@@ -218,22 +220,22 @@ class PartlyLabelled(Strata):
         self, measure: Callable, size: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, float]:
         """
-        Return the variance of a measure that is due to each stratum, and to the shares of these.
+        Return the variance of a measure due to each stratum and to their shares.
 
         Parameters
         ----------
         measure : callable
-            Of cells; of several values (classes, classifiers) the variances are averaged.
+            Measure of cells. The variances of several values (classes, classifiers) are averaged.
         size : int
-            The number of draws to average over.
+            Number of draws to average over.
         rng : Generator
 
         Returns
         -------
         variance : ndarray, shape (K,)
-            Of one label in the stratum: to be divided by the weight of its labels.
+            Variance with one label in the stratum. To be divided by the weight of its labels.
         of_shares : float
-            The variance that no label takes away.
+            Variance that does not depend on the number of labels.
         """
         draws = self.variables(size, rng)
         share, truth = draws["share"], draws["truth"]
@@ -272,19 +274,19 @@ class PartlyLabelled(Strata):
         return inner + dirichlet.log_marginal(self.sizes, self._stratum_weights)
 
 
-# Draws of independent betas that are evenly spread, so that a few do for many.
+# Evenly spread draws of independent betas, so that few draws suffice.
 
-_NODES = np.linspace(-5.5, 5.5, 111)  # on the normal scale, where the logit of a share is smooth
+_NODES = np.linspace(-5.5, 5.5, 111)  # on the normal scale, on which the logit of a share is smooth
 
 
 def latin_hypercube_beta(
     a: np.ndarray, b: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
     """
-    Draw betas (size, ...), each one with a draw in every one of ``size`` equally probable parts.
+    Sample betas (size, ...) by Latin hypercube sampling.
 
-    Latin hypercube sampling: sums and other smooth functions of them have a much smaller Monte
-    Carlo error than with independent draws.
+    Each beta has one draw in each of ``size`` intervals of equal probability. The Monte Carlo error
+    of sums and other smooth functions is much smaller than with independent draws.
 
     References
     ----------
@@ -295,7 +297,7 @@ def latin_hypercube_beta(
     index, weight = _interpolation(size)
     mass = ndtr(-np.abs(_NODES))
     low = _NODES < 0
-    # The upper tail of Beta(a, b) is the lower one of Beta(b, a).
+    # The upper tail of Beta(a, b) is the lower tail of Beta(b, a).
     first = np.where(low, a[..., None], b[..., None])
     second = np.where(low, b[..., None], a[..., None])
     shares = np.clip(betaincinv(first, second, mass), 1e-300, 1 - 1e-16)
@@ -308,7 +310,7 @@ def latin_hypercube_beta(
 
 @lru_cache(maxsize=8)
 def _interpolation(size):
-    """Return the node below the middle of each part, and how far it is to the next."""
+    """Return the node below the midpoint of each interval, and the relative distance to it."""
     middle = np.clip(ndtri((np.arange(size) + 0.5) / size), _NODES[0], _NODES[-1])
     at = np.clip(np.searchsorted(_NODES, middle) - 1, 0, len(_NODES) - 2)
     return at, (middle - _NODES[at]) / (_NODES[1] - _NODES[0])

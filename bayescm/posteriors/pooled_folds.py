@@ -1,9 +1,10 @@
 """
-The direct posterior of `bayescm.models.pooled_folds`: a Dirichlet of the discounted, summed counts.
+Direct posterior of `bayescm.models.pooled_folds`, from discounted counts.
 
-Every measure has the distribution that it has for one confusion matrix. F1 on blocked 3x2 folds
-with
-``omega = 1/6`` (the average matrix) is the beta prime interval of Wang et al.
+The posterior is a Dirichlet distribution. Its counts are summed over the folds and multiplied by
+the discount omega. All measures have the same distributions as for one confusion matrix. F1 on
+blocked 3x2 folds with ``omega = 1/6`` (the average matrix) has the beta prime interval of Wang et
+al. (2015).
 
 References
 ----------
@@ -38,17 +39,20 @@ def pooled_folds(
     omega: float | None = None,
 ) -> "PooledFolds":
     """
-    Return the posterior of the cell probabilities that all folds share.
+    Return the posterior of cell probabilities that all folds share.
+
+    Use it to reproduce published intervals. For other purposes, use `hierarchical_folds`.
 
     Parameters
     ----------
     counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
-        Counts >= 0 of every fold of every repeat, fractional ones too. The scalar coord ``n_folds``
-        is the number K of folds of one cross-validation, where that is not the length of ``fold``.
+        Counts >= 0 of each fold of each repeat, which may be fractional. The scalar coord
+        ``n_folds`` is the number K of folds of one cross-validation, if it differs from the length
+        of ``fold``.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default.
+        Prior pseudo-counts per cell, one number or (..., C, C). Default: ``2 / C**2``.
     omega : float, optional
-        Discount in ``[1 / M, 1]``; by default ``(K + 1) / (2 M)``.
+        Discount in ``[1 / M, 1]``. Default: ``(K + 1) / (2 M)``.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def pooled_folds(
     Raises
     ------
     ValueError
-        If there are fewer than two folds, or omega is out of its range.
+        If there are fewer than two folds, or omega is out of range.
 
     Examples
     --------
@@ -93,7 +97,7 @@ def _check_omega(omega, matrices):
 @dataclass(frozen=True, eq=False)
 class PooledFolds(DirichletMultinomial):
     """
-    The posterior, ``Dirichlet(weights)`` over the cells of each cross-validation of a batch.
+    Posterior ``Dirichlet(weights)`` of the cells of each cross-validation.
 
     Attributes
     ----------
@@ -101,9 +105,9 @@ class PooledFolds(DirichletMultinomial):
     weights : ndarray, shape (..., C, C)
         Prior pseudo-counts plus discounted counts.
     folds : ndarray, shape (..., M, C, C)
-        The counts of every fold.
+        Counts of each fold.
     omega : float
-        The discount.
+        Discount.
     """
 
     pooled_dims = FOLDS

@@ -1,8 +1,8 @@
 r"""
-Measures of the next test set, by enumeration of all that it may be.
+Predictive distributions of measures, by enumeration of all possible test sets.
 
-The share of positives among the next n examples, and the shares of right answers among positives
-and among negatives, are beta variables, so that the counts of the next confusion matrix are
+Consider the next n examples of two classes. The share of positives, the recall and the specificity
+are beta variables. So the counts of the next confusion matrix are
 
 .. math::
 
@@ -10,7 +10,7 @@ and among negatives, are beta variables, so that the counts of the next confusio
     \mathrm{TP} \mid P &\sim \mathrm{BetaBinomial}(P, w_{11}, w_{10}), \\
     \mathrm{TN} \mid P &\sim \mathrm{BetaBinomial}(n - P, w_{00}, w_{01}),
 
-with the Dirichlet parameters w of the rows; P is binomial where the share of positives is known.
+with the Dirichlet parameters w of the rows. If the share of positives is known, P is binomial.
 
 References
 ----------
@@ -30,28 +30,28 @@ from bayescm.distributions.empirical import Discrete
 from bayescm.distributions.log_densities import log_beta_binomial, log_binomial
 from bayescm.measures.measure import by_class, of_members
 
-# Confusion matrices that are enumerated, in the batch together: 200 examples make 1.4 million.
+# Largest number of enumerated confusion matrices in a batch. 200 examples have 1.4 million.
 _MOST_TABLES = 1_500_000
 
 
 def enumerated(measure: Callable, weights: np.ndarray, share: np.ndarray, n: ArrayLike) -> Any:
     """
-    Return the distribution of a measure of a future test set of n examples, of two classes.
+    Return the distribution of a measure of a test set of n further examples.
 
     Parameters
     ----------
     measure : callable
     weights : ndarray, shape (..., C, C)
-        Of every row the parameters of its Dirichlet distribution.
+        Dirichlet parameters of each row.
     share : ndarray, shape (..., 2)
-        The beta parameters of the share of positives, or the share and NaN where it is known.
+        Beta parameters of the share of positives. If the share is known, the share and NaN.
     n : int or array_like (...)
         Size of the test set, one for all or one for each member of the batch.
 
     Returns
     -------
     Discrete, Stack of these, or None
-        None where there are more than two classes, or too many test sets to enumerate.
+        None if there are more than two classes, or too many test sets to enumerate.
     """
     sizes = np.broadcast_to(np.asarray(n, int), weights.shape[:-2])
     one_number = not by_class(measure, weights.shape[-1])
@@ -66,7 +66,7 @@ def enumerated(measure: Callable, weights: np.ndarray, share: np.ndarray, n: Arr
 
 
 def _enumerate_tables(measure, n, weights, share):
-    """Return the measure of every confusion matrix of n examples, and its probability."""
+    """Return the measure and probability of each confusion matrix of n examples."""
     positives = np.arange(n + 1)
     log_positives = _log_positives(positives, n, share)
     values, logs = [], []

@@ -1,15 +1,16 @@
 r"""
-The direct posterior of `bayescm.models.preferences`: votes on pairs of systems.
+Direct posterior of `bayescm.models.preferences`: votes on pairs of systems.
 
-**The likelihood.** With the strengths a = s z of the systems, the advantage d of the system shown
-first and t = log nu, a vote on the pair (l, r) has
+**The likelihood.** The systems have the strengths a = s z. The system shown first has the advantage
+d, and t = log nu. For a vote on the pair (l, r),
 
 .. math::
 
     \eta = a_l - a_r + d, \qquad D = e^{\eta / 2} + e^{-\eta / 2} + \nu, \qquad
-    p_L = e^{\eta / 2} / D, \; p_R = e^{-\eta / 2} / D, \; p_T = \nu / D,
+    p_L = e^{\eta / 2} / D, \; p_R = e^{-\eta / 2} / D, \; p_T = \nu / D.
 
-and a pair with n_L, n_R, n_T votes, n in all, adds to the log likelihood and its derivatives
+A pair with n_L, n_R and n_T votes, n in total, contributes these terms to the log likelihood and
+its derivatives:
 
 .. math::
 
@@ -18,22 +19,22 @@ and a pair with n_L, n_R, n_T votes, n in all, adds to the log likelihood and it
     -\ell_{\eta\eta} &= n (p_L + p_R - (p_L - p_R)^2) / 4, \qquad
     -\ell_{tt} = n p_T (1 - p_T), \qquad -\ell_{\eta t} = -n (p_L - p_R) p_T / 2.
 
-Each pair touches two of the strengths, so that gradient and Hessian are sums over pairs by the
-places of their systems. The time depends on the number of pairs, not on the number of votes.
+Each pair involves two of the strengths. So gradient and Hessian are sums over pairs, indexed by
+their systems. The computing time depends on the number of pairs, not on the number of votes.
 
 **The posterior** of (a, d, t), with the prior :math:`a \sim N(0, s^2)`, is approximated by
-Laplace's method at each of a grid of scales s, and corrected by importance weights
+Laplace's method at each scale s of a grid. Importance weights correct the approximation
 (`bayescm.inference.nested_laplace`).
 
-**Votes in clusters**, such as prompts or voters, agree more than the likelihood assumes. With the
-mode b of (a, d, t) at a scale, the Hessian H = L L' there, the scores g_c of the C clusters, and
-the prior precision P, draws x are replaced by
+**Votes in clusters**, such as prompts or voters, agree more than the likelihood assumes. Let b be
+the mode of (a, d, t) at a scale, and H = L L' the Hessian there. The C clusters have the scores
+g_c, and P is the prior precision. Draws x are replaced by
 
 .. math::
 
-    b + H^{-1} M L' (x - b), \qquad M M' = J = \frac{C}{C - 1} \sum_c g_c g_c' + P,
+    b + H^{-1} M L' (x - b), \qquad M M' = J = \frac{C}{C - 1} \sum_c g_c g_c' + P.
 
-so that their covariance is the sandwich H^-1 J H^-1 (Müller 2013) in place of H^-1.
+Their covariance is then the sandwich H^-1 J H^-1 (Müller 2013) instead of H^-1.
 
 References
 ----------
@@ -55,40 +56,44 @@ from bayescm.measures.preferences import NextVotes, PreferenceMeasure, Strengths
 from bayescm.posteriors.base import DRAWS, LARGE_DRAWS, LabelTemplate, Posterior
 from bayescm.validate import check_number, check_whole, fail
 
-# Prior scales, as in the model.
-SPREAD = 1.0  # of the Rayleigh prior of the spread
-FIRST = 0.5  # of the normal prior of the advantage of the system shown first
-TIES = 1.5  # of the normal prior of log nu
-# Scales of the grid, even on the log scale. With 25 of them over all that is possible, the ends of
-# intervals of win rates were off by 0.13 posterior standard deviations, with 60 by 0.06.
+# Prior scales, equal to the scales in the model.
+SPREAD = 1.0  # scale of the Rayleigh prior of the spread
+FIRST = 0.5  # standard deviation of the normal prior of the advantage of the system shown first
+TIES = 1.5  # standard deviation of the normal prior of log nu
+# Number of scales of the grid, which is uniform on the log scale. On a grid of all possible scales,
+# the ends of intervals of win rates were wrong by 0.13 posterior standard deviations with 25
+# scales. With 60 scales, the error was 0.06.
 _SCALES = 64
 # The first grid, in units of the prior scale.
-_LOWEST = 0.02  # the Rayleigh prior has a probability of 2e-4 below
-_HIGHEST = 40.0  # the spread of strengths of many systems 6,000 rating points apart
-_COARSE = 20  # scales of this grid
-# Scales with a smaller posterior probability than this part of the largest one are left out.
+_LOWEST = 0.02  # prior probability 2e-4 below this scale
+_HIGHEST = 40.0  # spread of the strengths of many systems that are 6,000 rating points apart
+_COARSE = 20  # number of scales of this grid
+# Scales with a smaller posterior probability, relative to the largest, are omitted.
 _NEGLIGIBLE = 1e-8
-# Numbers of one array of the log density.
+# Largest number of values in an array of the log density.
 _BLOCK = 2**20
-_CELLS = 3e7  # draws times pairs by default, which take about one second
-_FEWEST_DRAWS = 4000  # however many pairs there are
-# Draws that show how many independent ones a draw is worth.
+_CELLS = 3e7  # default number of draws times pairs; takes about one second
+_FEWEST_DRAWS = 4000  # smallest default number of draws, for many pairs
+# Number of draws that estimate the efficiency.
 _PILOT = 1000
-_FEWEST_CLUSTERS = 5  # fewer are not supported
-_FEW_CLUSTERS = 10  # up to this number there is a caution
-_LISTED = 6  # names in a caution
+_FEWEST_CLUSTERS = 5  # smallest supported number of clusters
+_FEW_CLUSTERS = 10  # a caution is added up to this number of clusters
+_LISTED = 6  # largest number of names in a caution
 
 
 def preferences(
     votes: xr.Dataset, *, spread: float = SPREAD, first: float = FIRST, ties: float = TIES
 ) -> "Preferences":
     """
-    Return the posterior of the strengths of systems, from votes on pairs of them.
+    Return the posterior of the strengths of systems, from votes on pairs.
+
+    Use it for votes of people or of a judge on pairs of answers, for matches, and for rankings that
+    are split into pairs.
 
     Parameters
     ----------
     votes : xarray.Dataset
-        From :func:`bayescm.from_preferences` or :func:`bayescm.from_rankings`.
+        Votes from :func:`bayescm.from_preferences` or :func:`bayescm.from_rankings`.
     spread : float, default 1
         Scale > 0 of the Rayleigh prior of the standard deviation of the strengths, in log odds.
     first : float, default 0.5
@@ -129,17 +134,17 @@ def preferences(
 
 class Preferences(Posterior):
     """
-    The posterior of the strengths of systems.
+    Posterior of the strengths of systems.
 
     Attributes
     ----------
     evidence : Dataset
         Canonical votes.
     names : list of str
-        The K systems.
+        Names of the K systems.
     left, right : ndarray of int, shape (P,)
-        The places of the systems of each pair.
-    counts : ndarray, shape (P, 3)
+        Indices of the systems of each pair.
+    votes : ndarray, shape (P, 3)
         Votes for the left system, for the right one, and ties.
     ordered, has_ties : bool
         Whether there is an advantage of the system shown first, and whether any vote is a tie.
@@ -160,14 +165,14 @@ class Preferences(Posterior):
         self.ordered = bool(evidence["ordered"])
         self.has_ties = bool(self.votes[:, 2].any())
         sd = [1.0] * len(self.names) + [first] * self.ordered + [ties] * self.has_ties
-        # Prior precision of (z, d, t); that of the strengths is this divided by the squared scale.
+        # Prior precision of (z, d, t). For the strengths, it is divided by the squared scale.
         self.precision = 1 / np.square(sd)
 
     # Labels
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a PyMC model: it treats votes as independent."""
+        """Whether there is a PyMC model, which treats votes as independent."""
         return "group" not in self.evidence.coords
 
     @property
@@ -177,7 +182,7 @@ class Preferences(Posterior):
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The systems."""
+        """The dim of the systems."""
         return LabelTemplate().append_dim("classifier", self.names)
 
     @cached_property
@@ -189,17 +194,17 @@ class Preferences(Posterior):
 
     @property
     def values_per_draw(self) -> int:
-        """The strengths, and what is computed from them."""
+        """The number of values in memory for one draw."""
         return 4 * len(self.names)
 
     def measure_template(self, measure: Callable, attrs: dict | None = None) -> LabelTemplate:
-        """Return the dims, coords and name of a measure; that of all votes has no systems."""
+        """Return the dims, coords and name of a measure of each system or of all votes."""
         if getattr(measure, "of_each_system", True):
             return super().measure_template(measure, attrs)
         return LabelTemplate(name=measure.__name__, attrs=attrs or {})
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure with the place of its opponent; reject one that the votes lack."""
+        """Return a measure with the index of its opponent; reject unsupported measures."""
         if not isinstance(measure, PreferenceMeasure):
             return measure
         if measure.canonical.startswith("tie_rate") and not self.has_ties:
@@ -211,11 +216,11 @@ class Preferences(Posterior):
         return measure.bound(self.names)
 
     def shrinks_by(self, of: str) -> str:
-        """Return why the posterior may be away from a point estimate, as half a sentence."""
+        """Return why the posterior may differ from a point estimate, as half a sentence."""
         return "the prior of the strengths counts, compared with few votes"
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Report groups of systems that never met, systems that won or lost all, few clusters."""
+        """Return cautions about unconnected systems, one-sided votes and few clusters."""
         sentences = []
         groups = groups_that_never_met(self.evidence)
         if len(groups) > 1:
@@ -242,7 +247,7 @@ class Preferences(Posterior):
         return sentences
 
     def _of_systems(self, of_left, of_right):
-        """Return the votes of each system: those of one outcome if it is left, another if right."""
+        """Return the votes of each system, for its outcome as the left or as the right system."""
         number = len(self.names)
         on_left = np.bincount(self.left, self.votes[:, of_left], number)
         return on_left + np.bincount(self.right, self.votes[:, of_right], number)
@@ -250,7 +255,7 @@ class Preferences(Posterior):
     # The log density and its derivatives
 
     def _parts(self, coefficients):
-        """Return a (S, K), d (S,) and t (S,) of coefficients (S, p); t is -inf without ties."""
+        """Return a (S, K), d (S,) and t (S,) of coefficients (S, p). Without ties, t is -inf."""
         number = len(self.names)
         nothing = np.zeros(len(coefficients))
         first = coefficients[:, number] if self.ordered else nothing
@@ -275,7 +280,7 @@ class Preferences(Posterior):
     def _log_likelihood(self, coefficients):
         strength, first, log_tie = self._parts(coefficients)
         half = np.exp(strength / 2)
-        # exp(eta / 2) without exponentials of pairs.
+        # This is exp(eta / 2), computed without an exponential per pair.
         odds = half[:, self.left]
         odds /= half[:, self.right]
         if self.ordered:
@@ -351,7 +356,7 @@ class Preferences(Posterior):
 
     @cached_property
     def _laplace(self):
-        """Laplace's approximation at each scale of a grid."""
+        """The Laplace approximation at each scale of a grid."""
         coarse = self.spread * np.geomspace(_LOWEST, _HIGHEST, _COARSE)
         weights = self._approximation(coarse).log_density
         kept = np.flatnonzero(weights > weights.max() + np.log(_NEGLIGIBLE))
@@ -360,41 +365,41 @@ class Preferences(Posterior):
         return self._approximation(scales)
 
     def _draw(self, size, rng):
-        """Draw (a, d, t), (size, p), and scales, (size,); also the share of effective draws."""
+        """Sample (a, d, t), (size, p), and scales, (size,). Also return the efficiency."""
         return self._laplace.draw(self._log_density, size, rng)
 
     @cached_property
     def effective_draws(self) -> float:  # type: ignore[override]
-        """How many independent draws the default number of draws is worth."""
+        """The effective number of independent draws, for the default number of draws."""
         *_, efficiency = self._draw(_PILOT, np.random.default_rng(0))
         return efficiency * self.draws_by_default("parameter")
 
     @property
     def how(self) -> str:  # type: ignore[override]
-        """How the draws are made, in words."""
+        """Description of the method that produces the draws."""
         words = "draws by nested Laplace and importance weights"
         return words if self.has_model else f"{words}, sandwich over clusters"
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws; importance weights make them worth fewer."""
+        """Return the distribution of draws, with their effective number."""
         share = self.effective_draws / self.draws_by_default("parameter")
         return Empirical(draws, how=self.how, effective_draws=share * len(draws))
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made if no number is given: fewer of many pairs."""
+        """Return the default number of draws, which falls with the number of pairs."""
         most = LARGE_DRAWS if joint else DRAWS
         pairs = max(len(self.left), len(self.names) ** 2 // 2)
         return int(np.clip(_CELLS / pairs, _FEWEST_DRAWS, most))
 
     def strengths(self, size: int, rng: np.random.Generator) -> Strengths:
-        """Draw the strengths of all systems, the advantage of the first and the tie parameter."""
+        """Sample the strengths of all systems, the first advantage and the tie parameter."""
         coefficients, scale, _ = self._draw(size, rng)
         if not self.has_model:
             coefficients = self._widened(coefficients, scale)
         return self.strengths_of(coefficients)
 
     def strengths_of(self, coefficients: np.ndarray) -> Strengths:
-        """Return the strengths about their mean, of coefficients (S, p)."""
+        """Return the strengths relative to their mean, for coefficients (S, p)."""
         strength, first, log_tie = self._parts(coefficients)
         strength = strength - strength.mean(axis=1, keepdims=True)
         return Strengths(strength, first, np.exp(log_tie))
@@ -414,12 +419,12 @@ class Preferences(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, K), or (size,) if they are of all votes."""
+        """Sample several measures jointly, (size, K), or (size,) if they are of all votes."""
         strengths = self._asked(self.strengths(size, rng), measures, of, n, rng)
         return [measure(strengths) for measure in measures]
 
     def _asked(self, strengths, measures, of, n, rng):
-        """Return strengths, or for ``of="predictive"`` the next n votes on each pair."""
+        """Return the strengths, or for ``of="predictive"`` the next n votes on each pair."""
         if self.resolve_estimand(of) != "predictive":
             return strengths
         if not self.has_model:
@@ -432,7 +437,7 @@ class Preferences(Posterior):
         return NextVotes(**vars(strengths), number=self._next_number(n), rng=rng)
 
     def _next_number(self, n):
-        """Return the number of the next votes on each pair, by default the mean of those so far."""
+        """Return the number of the next votes on each pair. The default is the observed mean."""
         if n is not None:
             return check_whole("n", n, 1, "votes on each pair", 100)
         number = len(self.names)
@@ -474,17 +479,17 @@ class Preferences(Posterior):
         return drawn | ({"log_tie": log_tie} if self.has_ties else {})
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log of prior times likelihood of the variables, up to a constant."""
+        """Return the log of prior times likelihood, up to a constant."""
         scale = variables["spread"]
-        # The density of z = a / s is s^K times that of a.
+        # The density of z = a / s is s^K times the density of a.
         jacobian = len(self.names) * np.log(scale)
         return self._log_density(self._coefficients(variables), scale) + jacobian
 
-    # Votes in clusters: the sandwich
+    # Sandwich covariance for votes in clusters.
 
     @cached_property
     def _clusters(self):
-        """Return the clusters, the cluster of each vote, its pair and its outcome."""
+        """Return the cluster labels, and the cluster, pair and outcome of each vote."""
         labels, cluster = np.unique(self.evidence["group"].values, return_inverse=True)
         pair, winner = (self.evidence[name].values for name in ("vote_pair", "vote_winner"))
         return labels, cluster, pair, winner
@@ -507,20 +512,20 @@ class Preferences(Posterior):
         return scores
 
     def information_of_clusters(self, mode: np.ndarray, scale: float) -> np.ndarray:
-        """Return the middle J of the sandwich at a mode, (p, p)."""
+        """Return the middle matrix J of the sandwich at a mode, (p, p)."""
         scores = self._scores_of_clusters(mode)
         number = len(scores)
         return number / (number - 1) * scores.T @ scores + np.diag(self.precision_at(scale))
 
     def _widened(self, coefficients, scale):
-        """Return draws with the covariance of the sandwich about the mode of their scale."""
+        """Return draws with the sandwich covariance around the mode of their scale."""
         scales, modes, factors = self._laplace.points, self._laplace.modes, self._laplace.factors
         nearest = np.abs(np.log(scale)[:, None] - np.log(scales)).argmin(axis=1)
         widened = np.empty_like(coefficients)
         for place in np.unique(nearest):
             rows, mode, factor = nearest == place, modes[place], factors[place]
             j = self.information_of_clusters(mode, scales[place])
-            # The factor F is the root of the covariance, H^-1 = F F', so that L' = F^-1.
+            # The factor F satisfies H^-1 = F F', so L' = F^-1.
             standard = np.linalg.solve(factor, (coefficients[rows] - mode).T)
             moved = factor @ (factor.T @ (np.linalg.cholesky(j) @ standard))
             widened[rows] = mode + moved.T
@@ -528,7 +533,7 @@ class Preferences(Posterior):
 
 
 def _listed(names):
-    """Return a few names, and how many more there are."""
+    """Return a few names, and the number of omitted ones."""
     more = len(names) - _LISTED
     text = ", ".join(map(str, names[:_LISTED]))
     return f"{text} and {more} more" if more > 0 else text
