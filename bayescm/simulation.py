@@ -1,13 +1,13 @@
-"""Coverage and length of intervals, measured by simulation.
+"""Simulation studies of the coverage and length of intervals.
 
-Data sets whose true value is known are drawn and handed to several interval methods, and it is
-counted how often the true value lies inside (degree of confidence, DOC) and how long the intervals
-are (interval length, IL). Replication ``i`` draws from a generator that depends on the seed and on
-``i`` alone, so the result is the same whatever the number of workers, and an interrupted run
-resumes from its journal without losing or repeating a replication.
+Data sets with known true values are simulated and passed to several interval methods. The results
+are the coverage (degree of confidence, DOC) and the mean length (interval length, IL) of the
+intervals. Replication ``i`` uses a generator that depends only on the seed and ``i``, so results do
+not depend on the number of workers. An interrupted run resumes from its journal without losing or
+repeating replications.
 
-`run` measures the methods on one kind of data sets, `Experiment` on several cases of it. What is
-counted otherwise (false alarms, discoveries, mean errors) is a `Repeated`.
+`run` evaluates the methods on one type of data set, and `Experiment` on several cases. Other
+outcomes, such as false alarms, discoveries and mean errors, use `Repeated`.
 """
 
 import json
@@ -28,15 +28,15 @@ from bayescm.evidence.parallel import parallel, progress_bar
 type Truth = Mapping[str, Any]
 type Method = Callable[[Any], Mapping[str, Any]]
 
-# Evidence up to this many cells is kept in the journal, so that a method added later needs no new
-# simulation.
+# Evidence with up to this number of cells is stored in the journal, so that methods can be added
+# later without a new simulation.
 CELLS_IN_JOURNAL = 1000
-# Index of the generator that draws the true values: no replication ever has it.
+# Index of the generator for true values, which no replication uses.
 TRUTH = 2**31
 
 
 def generator(seed: int, index: int) -> np.random.Generator:
-    """Return the generator of one replication: it depends on the seed and the index alone."""
+    """Return the generator of one replication, which depends only on seed and index."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
 
 
@@ -52,49 +52,55 @@ def run(
     journal: str | Path | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Measure the coverage and the length of intervals.
+    """Estimate the coverage and length of intervals by simulation.
 
     Parameters
     ----------
     draw : callable
-        Function from a `numpy.random.Generator` to ``(evidence, truth)``, where ``truth`` maps each
-        measure to its true value, or is None where there is one ``truth`` for all replications.
+        Function from a `numpy.random.Generator` to ``(evidence, truth)``. ``truth`` maps each
+        measure to its true value, or is None if the argument ``truth`` gives the values for all
+        replications.
     methods : mapping of str to callable
-        Each method is a function from the evidence to a mapping of measures to
-        ``(lower, upper)``.
+        Methods by name: functions from the evidence to a mapping of measures to ``(lower, upper)``.
     truth : callable, optional
-        Function from a `numpy.random.Generator` to the true values of all replications; of values
-        that are simulated themselves, to pairs (value, standard error). It is called once, and its
-        answer is kept in the journal.
+        Function from a `numpy.random.Generator` to the true values of all replications. True values
+        that are themselves simulated are pairs (value, standard error). The function is called
+        once, and its result is stored in the journal.
     name : str, optional
-        Name of the experiment; it guards the journal against being continued by a different one.
-        By default the name of ``draw``.
+        Name of the experiment, which prevents another experiment from continuing the journal. By
+        default the name of ``draw``.
     replications : int
         Number of simulated data sets, >= 1.
     jobs : int or str
-        Number of processes (-1: one for each core), or the address of a Dask scheduler such as
+        Number of processes (-1 for one per core), or the address of a Dask scheduler such as
         ``"tcp://127.0.0.1:8786"``.
     seed : int
-        Replication ``i`` draws from ``SeedSequence(seed, spawn_key=(i,))``.
+        Seed. Replication ``i`` uses ``SeedSequence(seed, spawn_key=(i,))``.
     journal : path, optional
-        File (JSON lines) to which finished replications are appended as they come. If it exists,
-        the run continues it: only missing replications or methods are computed.
+        File (JSON lines) to which finished replications are appended. If the file exists, only
+        missing replications and methods are computed.
     progress : bool
-        Show a progress bar with the time left.
+        Whether to show a progress bar with the remaining time.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each measure and method: ``experiment``, ``measure``, ``method``, ``truth`` (its
-        mean), ``center`` and ``center_se`` (mean of the intervals' middles, and its standard
-        error), ``replications``, ``doc``, ``doc_se``, ``il``, ``il_se``, ``undefined`` (fraction of
-        replications without an interval, counted as misses), ``seed`` and ``version``.
+        One row per measure and method, with these columns:
+
+        - ``experiment``, ``measure`` and ``method``;
+        - ``truth``: mean true value;
+        - ``center``, ``center_se``: mean midpoint of the intervals, and its standard error;
+        - ``replications``: number of replications;
+        - ``doc``, ``doc_se``: coverage, and its standard error;
+        - ``il``, ``il_se``: mean length, and its standard error;
+        - ``undefined``: proportion of replications without an interval, which count as misses;
+        - ``seed`` and ``version``.
 
     Raises
     ------
     ValueError
-        If the journal belongs to another experiment or seed, or a replication fails (which one, and
-        why).
+        If the journal belongs to another experiment or seed, or a replication fails. The message
+        names the replication and the reason.
 
     Examples
     --------
@@ -123,28 +129,28 @@ def run(
 
 @dataclass(frozen=True)
 class Experiment:
-    """Coverage of intervals in several cases; a table has one row a case, measure and method.
+    """Simulation study of the coverage of intervals in several cases.
 
     Parameters
     ----------
     name : str
         Name of the experiment, and of the file of its table.
     cases : mapping of int to tuple
-        The setting of each case.
+        Settings by case number.
     draw : callable
         Function ``draw(rng, *setting)`` to ``(evidence, truth)``, see `run`.
     methods : mapping of str to callable, or callable
-        The methods (see `run`), or a function of ``*setting`` that returns them.
+        Methods (see `run`), or a function of ``*setting`` that returns them.
     truth : callable, optional
         Function ``truth(rng, *setting)`` to the true values of all replications, see `run`.
     columns : sequence of str
-        What the parts of a setting are called: columns of the table. By default the fields of the
-        settings where these are named tuples.
+        Names of the parts of a setting, used as columns of the table. By default the fields of the
+        settings if they are named tuples.
     table : str
-        Which table of the name this is, where there are several.
+        Name of the table, if the experiment has several.
     reshape : callable, optional
-        Function from the table of all cases to the table that is returned, where names of measures
-        have several parts, or rows are to be averaged.
+        Function that transforms the table of all cases, for example to split names of measures or
+        to average rows.
 
     Examples
     --------
@@ -177,26 +183,27 @@ class Experiment:
         journal: str | Path | None = None,
         progress: bool = False,
     ) -> pd.DataFrame:
-        """Run one case, or all of them.
+        """Run one case, or all cases.
 
         Parameters
         ----------
         case : int, optional
-            By default all cases.
+            Case number. By default all cases.
         replications, jobs, seed, progress
             See `run`.
         journal : path, optional
-            Folder in which each case has its journal.
+            Folder with one journal per case.
 
         Returns
         -------
         pandas.DataFrame
-            That of `run`, with the case and the parts of its setting in front.
+            Table of `run` with one row per case, measure and method. The columns of the case and of
+            the parts of its setting come first.
 
         Raises
         ------
         ValueError
-            If there is no such case; and as `run`.
+            If the case does not exist, or for the reasons given in `run`.
         """
         tables = []
         for number in _cases(self, case):
@@ -220,40 +227,40 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Replications:
-    """How often one case of a `Repeated` is to be simulated, and the generators to do so."""
+    """Number of replications of one case of a `Repeated`, and their random number generators."""
 
     number: int
     seed: int
     case: int
 
     def generators(self) -> Iterator[np.random.Generator]:
-        """Return a generator for each replication, which depends on nothing else."""
+        """Yield one generator per replication, which depends only on seed, case and index."""
         for index in range(self.number):
             yield np.random.default_rng([self.seed, self.case, index])
 
     def generator(self, *key: int) -> np.random.Generator:
-        """Return one generator for all replications of the case, of several by a further key."""
+        """Return a generator for all replications of the case; keys give further ones."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.case, *key)))
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """An experiment whose outcome is not the coverage of an interval.
+    """Simulation study with an outcome other than the coverage of intervals.
 
     Parameters
     ----------
     name : str
         Name of the experiment, and of the file of its table.
     cases : mapping of int to tuple
-        The setting of each case.
+        Settings by case number.
     simulate : callable
-        Function ``simulate(replications, *setting)`` to the rows of one case (mappings, or a
-        DataFrame), which draws from the generators of ``replications``, a `Replications`.
+        Function ``simulate(replications, *setting)`` to the rows of one case (mappings or a
+        DataFrame). It uses the generators of ``replications``, a `Replications` object.
     columns : sequence of str
-        What the parts of a setting are called: columns of the table. By default the fields of the
-        settings where these are named tuples.
+        Names of the parts of a setting, used as columns of the table. By default the fields of the
+        settings if they are named tuples.
     table : str
-        Which table of the name this is, where there are several.
+        Name of the table, if the experiment has several.
 
     Examples
     --------
@@ -274,27 +281,27 @@ class Repeated:
     def run(
         self, case: int | None = None, *, replications: int = 300, seed: int = 0
     ) -> pd.DataFrame:
-        """Run one case, or all of them.
+        """Run one case, or all cases.
 
         Parameters
         ----------
         case : int, optional
-            By default all cases.
+            Case number. By default all cases.
         replications : int
-            How often each case is repeated, >= 1.
+            Number of replications of each case, >= 1.
         seed : int
 
         Returns
         -------
         pandas.DataFrame
-            The rows of each case, with its number and the parts of its setting in front, and
-            ``replications`` (unless the rows state their own: 0 for what is not simulated),
-            ``seed`` and ``version`` behind.
+            Rows of each case. The case number and the parts of its setting come first, and
+            ``replications``, ``seed`` and ``version`` come last. Rows may set ``replications``
+            themselves, with 0 for results that are not simulated.
 
         Raises
         ------
         ValueError
-            If there is no such case, or nothing to repeat.
+            If the case does not exist, or the number of replications is invalid.
         """
         _check_replications(replications)
         tables = []
@@ -338,33 +345,33 @@ def _journal_file(folder, label):
 
 
 def _with_setting(experiment, number, table):
-    """Put the case and the parts of its setting in front of a table."""
+    """Insert the case number and the parts of its setting as the first columns of a table."""
     setting = experiment.cases[number]
     columns = experiment.columns or getattr(setting, "_fields", ())
     front = {"case": number, **dict(zip(columns, setting, strict=False))}
     for position, (column, value) in enumerate(front.items()):
-        table.insert(position, column, [value] * len(table))  # a tuple is one value
+        table.insert(position, column, [value] * len(table))  # lists keep tuples as single values
     return table
 
 
 def summarize(records: pd.DataFrame, **columns: Any) -> pd.DataFrame:
-    """Boil replications down to degree of confidence and interval length.
+    """Summarise replications by coverage and mean interval length.
 
     Parameters
     ----------
     records : pandas.DataFrame
-        One row for each replication, method and measure, with columns ``replication``,
-        ``measure``, ``method``, ``truth``, ``lower`` and ``upper``, and perhaps ``truth_se``.
+        One row per replication, method and measure. The columns are ``replication``, ``measure``,
+        ``method``, ``truth``, ``lower``, ``upper`` and, optionally, ``truth_se``.
     **columns
-        Further columns of the answer, constant in all its rows.
+        Further columns of the result, which are constant.
 
     Returns
     -------
     pandas.DataFrame
-        See `run`. ``doc_se`` is the standard deviation of the Jeffreys posterior of the degree of
-        confidence, so that it is not zero where every interval covered. The error of a true value
-        that is simulated itself is in it: by how much the coverage changes where that value is one
-        standard error off.
+        Table as in `run`. ``doc_se`` is the standard deviation of the coverage under its Jeffreys
+        posterior, so it is positive even if every interval covers. It includes the error of a
+        simulated true value, as the change in coverage if this value is shifted by one standard
+        error.
     """
     rows = [
         {"measure": measure, "method": method, **_score(group)}
@@ -405,20 +412,21 @@ def _standard_error(values):
 
 
 def ranks(table: pd.DataFrame, by: str = "experiment") -> pd.DataFrame:
-    """Rank the methods of each case by coverage and by length, and average over the cases.
+    """Return the ranks of the methods by coverage and length, averaged over the cases.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Tables of `run`, one below the other.
+        Concatenated tables of `run`.
     by : str
-        Column that tells the cases apart.
+        Column that identifies the cases.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each measure and method: the average ranks ``doc`` (1: covers most) and ``il``
-        (1: shortest). Equal values share the better rank, as in Wang and Li's Table 11.
+        One row per measure and method, with the average ranks ``doc`` (1 for the highest coverage)
+        and ``il`` (1 for the shortest intervals). Ties share the better rank, as in Wang and Li's
+        Table 11.
     """
     cases = table.groupby([by, "measure"], sort=False)
     scores = table.assign(
@@ -429,7 +437,7 @@ def ranks(table: pd.DataFrame, by: str = "experiment") -> pd.DataFrame:
 
 
 def _replicate(name, draw, methods, seed, index, record):
-    """Draw one replication (or take it from its record) and apply the methods it still lacks."""
+    """Simulate one replication, or load it from its record, and apply the missing methods."""
     rng = generator(seed, index)
     try:
         if record is None or record["evidence"] is None:
@@ -457,7 +465,7 @@ def _replicate(name, draw, methods, seed, index, record):
 
 
 def _pack(evidence):
-    """Return small counts, or a mapping of them, as JSON takes it, else None."""
+    """Return small counts, or a mapping of counts, in a form that JSON supports, else None."""
     if isinstance(evidence, Mapping):
         packed = {name: _pack(member) for name, member in evidence.items()}
         return {"mapping": packed} if all(packed.values()) else None
@@ -476,20 +484,20 @@ def _plain(value):
 
 
 class Journal:
-    """The finished replications of an experiment: in memory and, on request, in a file.
+    """Finished replications of an experiment, in memory and optionally in a file.
 
-    The file holds JSON lines: a header (experiment, seed, version, true values), then one line for
-    each finished replication. It is only ever appended to.
+    The file consists of JSON lines: a header (experiment, seed, version, true values), then one
+    line per finished replication. Lines are only ever appended.
 
     Parameters
     ----------
     path : path or None
-        The file. If it exists, its replications are taken over.
+        Name of the file. Replications in an existing file are used.
     name : str
         Name of the experiment.
     seed : int
     truth : callable, optional
-        Function from a generator to the true values; it is called when the file is new.
+        Function from a generator to the true values, which is called if the file is new.
 
     Raises
     ------
@@ -508,8 +516,8 @@ class Journal:
                 f"{name!r}, seed {seed}",
                 "name another file, or run the same experiment with the same seed",
             )
-        # Later lines hold more methods than earlier ones of the same replication; a second header
-        # stands where two runs began at once.
+        # Later lines have more methods than earlier ones of the same replication. There is a second
+        # header if two runs started at the same time.
         self.records = {line["index"]: line for line in lines if "index" in line}
         if header is None:
             values = truth(generator(seed, TRUTH)) if truth else None
@@ -523,7 +531,7 @@ class Journal:
         text = self.path.read_bytes()
         complete = text[: text.rfind(b"\n") + 1]
         if len(complete) < len(text):
-            # A kill in the middle of a line: that replication was not finished.
+            # An incomplete line is from an interrupted run, so its replication was not finished.
             os.truncate(self.path, len(complete))
         lines = [json.loads(line) for line in complete.splitlines()]
         return (lines[0], lines[1:]) if lines else (None, [])
@@ -534,17 +542,17 @@ class Journal:
                 file.write(json.dumps(line) + "\n")
 
     def add(self, record):
-        """Keep one finished replication."""
+        """Store one finished replication."""
         self.records[record["index"]] = record
         self._append(record)
 
     def lacks(self, index, methods):
-        """Say whether a replication, or one of its methods, is still to be done."""
+        """Check whether a replication, or one of its methods, is missing."""
         record = self.records.get(index)
         return record is None or any(name not in record["intervals"] for name in methods)
 
     def frame(self, methods, indices):
-        """Return one row for each replication, method and measure."""
+        """Return one row per replication, method and measure."""
         rows = [
             (index, measure, name, *_with_error(truth[measure]), *ends)
             for index in indices
@@ -557,5 +565,5 @@ class Journal:
 
 
 def _with_error(truth):
-    """Return a true value and its standard error, 0 where it is known."""
+    """Return a true value and its standard error, which is 0 for a known value."""
     return (truth, 0.0) if np.ndim(truth) == 0 else tuple(truth)

@@ -1,1 +1,1 @@
-"""The posterior as an ArviZ tree: by direct draws or by NUTS."""
+"""Posteriors as ArviZ trees, from direct draws or from NUTS."""

@@ -1,4 +1,4 @@
-"""What is worked out of a model, compiled once and used again on new data of the same shapes."""
+"""Compiled computations of PyMC models, which are reused for new data of the same shape."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ _lock = threading.RLock()
 
 
 class Computation(NamedTuple):
-    """Expressions of a model, what they depend on, and the sizes of its data."""
+    """Graph of a model's expressions, its inputs, and the sizes of its data."""
 
     graph: list
     inputs: list
@@ -36,27 +36,28 @@ def run(
     model: Any, task: tuple, build: Callable, values: Sequence[np.ndarray], seed: int | None = None
 ) -> tuple[list[np.ndarray], Any]:
     """
-    Work out expressions of a model, by a function that an earlier such model has left if it can.
+    Evaluate expressions of a model, with a compiled function of an earlier model if possible.
 
     Parameters
     ----------
     model : pymc.Model
-        One that differs from an earlier one only in the values of its ``pm.Data`` compiles nothing.
+        Model. If it differs from an earlier one only in the values of ``pm.Data``, nothing is
+        compiled.
     task : tuple
-        What is worked out, and everything but the model that its graph depends on.
+        Identifier of the expressions, including everything besides the model that they depend on.
     build : callable
-        From a model to the inputs, the outputs and the names of these.
+        From a model to inputs, outputs, and names of the outputs.
     values : sequence of ndarray
-        Of the inputs.
+        Values of the inputs.
     seed : int, optional
-        Of the random variables among the outputs.
+        Seed of the random variables among the outputs.
 
     Returns
     -------
     list of ndarray
-        The outputs.
+        Values of the outputs.
     object
-        The names that `build` gave.
+        Names returned by `build`.
     """
     from pymc.pytensorf import reseed_rngs
 
@@ -73,7 +74,7 @@ def run(
 
 
 def computation(model: Any, graph: list, inputs: list) -> Computation:
-    """Return what a graph of a model works out of inputs, and of the model's ``pm.Data``."""
+    """Return the computation of a graph from inputs and from the model's ``pm.Data``."""
     from pytensor.compile.sharedvalue import SharedVariable
 
     lengths = [
@@ -85,10 +86,10 @@ def computation(model: Any, graph: list, inputs: list) -> Computation:
 
 
 def same(cached: Computation, new: Computation) -> bool:
-    """Say whether two models are one computation but for the values of their ``pm.Data``.
+    """Check whether two computations are equal, except for the values of ``pm.Data``.
 
-    Compares whole graphs, constants included: a function that writes the counts into the model as
-    constants is compiled afresh, and so is one whose prior is a closure over another number.
+    The whole graphs are compared, including constants. A function that writes counts into the model
+    as constants is therefore recompiled, and so is a prior that is a closure over another number.
     """
     from pytensor.graph.basic import equal_computations
 
@@ -101,13 +102,13 @@ def same(cached: Computation, new: Computation) -> bool:
     return equal_computations(cached.graph, new.graph, cached.inputs, new.inputs)
 
 
-# Building the graphs of a model takes far longer than evaluating them.
+# Cache of models, because building their graphs takes far longer than evaluating them.
 _models: Recent[Computation, _CompiledModel] = Recent(same)
 
 
-@lru_cache(maxsize=1)  # callers look up the same model several times in succession
+@lru_cache(maxsize=1)  # callers often look up the same model repeatedly
 def _entry(model, sizes):
-    """Return the kept model of the same computation with data of these sizes, or a new entry."""
+    """Return the cached model with the same computation and data sizes, or a new entry."""
     from pymc.pytensorf import find_rng_nodes
 
     observed = [model.rvs_to_values[variable] for variable in model.observed_RVs]
@@ -128,7 +129,7 @@ def _compiled(model, inputs, outputs, output_names):
 
     names = {variable.name for variable in model.data_vars}
     shared = [variable for variable in ancestors(outputs) if isinstance(variable, SharedVariable)]
-    # By their names: those of copies of the model too.
+    # Match by name, because the variables may belong to a copy of the model.
     data = [variable for variable in shared if variable.name in names]
     generators = find_rng_nodes(outputs)
     call = pytensor.function(inputs, outputs, mode=interpreted(), on_unused_input="ignore")
@@ -136,7 +137,7 @@ def _compiled(model, inputs, outputs, output_names):
 
 
 def interpreted():
-    """Return PyTensor's mode for tiny graphs: interpreted, which spares seconds of compilation."""
+    """Return PyTensor's interpreted mode, which avoids seconds of compilation for tiny graphs."""
     from pytensor.compile.mode import Mode
 
     return Mode("py", None)  # type: ignore[arg-type]

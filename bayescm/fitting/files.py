@@ -1,4 +1,4 @@
-"""Fits and evidence in files, whose checksum `load` compares with what it reads."""
+"""Files of fits and evidence, with checksums that `load` verifies."""
 
 import os
 from hashlib import sha256
@@ -10,9 +10,9 @@ from bayescm.evidence.evidence_type import TYPE_ATTRIBUTE
 from bayescm.evidence.stored import from_dataset, to_dataset
 from bayescm.validate import fail
 
-# At the end of the file, where netCDF readers do not look.
+# Mark at the end of the file, which netCDF readers ignore.
 _MARK = b"\nbayescm sha256 "
-_DIGITS = 64  # of the checksum behind the mark
+_DIGITS = 64  # length of the checksum after the mark
 
 
 def save(
@@ -20,20 +20,20 @@ def save(
     path: str | os.PathLike,
 ) -> None:
     """
-    Write a fit or evidence to a netCDF file.
+    Save a fit or evidence to a netCDF file.
 
     Parameters
     ----------
     evidence : DataTree, DataArray or Dataset
-        A tree as `fit` returns it, or evidence of any type.
+        Fit as returned by `fit`, or evidence of any type.
     path : str or path
-        The file. An existing file is replaced once everything is written. Its last bytes are a
-        checksum, which `load` compares; other readers of netCDF ignore it.
+        Name of the file. An existing file is replaced after everything has been written. The file
+        ends with a checksum, which `load` verifies and other netCDF readers ignore.
 
     Raises
     ------
     TypeError
-        If it is neither a fit nor evidence.
+        If the object is neither a fit nor evidence.
     ValueError
         If the folder does not exist, or the evidence is invalid.
 
@@ -75,24 +75,24 @@ def save(
 
 def load(path: str | os.PathLike) -> xr.DataTree | xr.DataArray | xr.Dataset:
     """
-    Read a fit or evidence that `save` wrote.
+    Load a fit or evidence that was saved by `save`.
 
     Parameters
     ----------
     path : str or path
-        The netCDF file.
+        Name of the netCDF file.
 
     Returns
     -------
     DataTree, DataArray or Dataset
-        The fit, or the evidence. It is in memory, and the file is closed.
+        Fit or evidence, in memory; the file is closed.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If `save` did not write the file, or if the file has been damaged since.
+        If the file was not written by `save`, or is damaged.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def _digest(file, size):
 
 
 def _is_whole(path):
-    """Say whether a file ends in its checksum; a file without one is another program's."""
+    """Check whether the file matches its checksum; files without one come from other programs."""
     size = path.stat().st_size - len(_MARK) - _DIGITS
     if size < 0:
         return True

@@ -1,4 +1,4 @@
-"""The posterior as an ArviZ tree: direct draws if the model has them, NUTS otherwise."""
+"""Fits: the posterior as an ArviZ tree, from direct draws or, otherwise, from NUTS."""
 
 import json
 import time
@@ -21,12 +21,12 @@ from bayescm.fitting import nuts as sampling
 from bayescm.measures.labelled import of_variable
 from bayescm.validate import check_choice, check_seed, check_whole, fail
 
-# Numbers in one variable of a tree: 1.6 GB.
+# Largest size of one variable in a tree, in numbers (1.6 GB).
 _LARGEST = 2e8
-# Draws of each chain with which NUTS adapts.
+# Default number of tuning draws per chain.
 _TUNE = 1000
 _NO_MODEL = "there is no PyMC model of this evidence, and so no likelihood"
-# Down to this concentration in an empty cell NUTS gave the right quantiles; at 0.01 it did not.
+# Smallest concentration in an empty cell for which NUTS is accurate; at 0.01, quantiles are wrong.
 _SMALLEST = 0.02
 
 
@@ -49,83 +49,96 @@ def fit(
     """
     Fit a model to the evidence and return its posterior as an ArviZ tree.
 
-    The tree has the same groups, dims and coordinates whether its draws are direct or from NUTS,
-    and works with PyMC's and ArviZ's own functions.
+    Use this for draws, diagnostics and model comparison; for intervals alone, `interval` and
+    `summary` are faster. The tree has the same groups, dimensions and coordinates for direct draws
+    and for NUTS, and works with the functions of PyMC and ArviZ.
 
     Parameters
     ----------
     evidence : DataArray or Dataset
-        Counts, dims ``(..., actual, predicted)``, or another kind of evidence that `model` takes.
-        Leading dims are separate matrices or, in a model of folds or groups, what belongs together.
+        Counts, dims ``(..., actual, predicted)``, or another type of evidence that `model` accepts.
+        Leading dimensions are separate matrices or, in models of folds or groups, the members of
+        one sample.
     model : str or callable, optional
         Name of a model in ``bayescm.models``, or a function ``f(counts, **keywords)`` that returns
-        a ``pymc.Model``. By default the model that fits the evidence.
+        a ``pymc.Model``. By default the default model of the evidence.
     method : {"auto", "direct", "nuts"}, default "auto"
-        Direct, independent draws, or NUTS; "auto" uses direct draws if there are any.
+        Sampling method. ``"direct"`` gives independent draws, ``"nuts"`` uses MCMC, and ``"auto"``
+        uses direct draws if the model has them.
     direct : callable, optional
-        The direct posterior of a model of your own: a function of the same evidence and keywords
-        that returns a `bayescm.posteriors.base.Posterior`.
+        Direct posterior of a custom model: a function of the same evidence and keywords that
+        returns a `bayescm.posteriors.base.Posterior`.
     concentration : float, array_like, DataArray or callable, optional
-        The prior, of a model that has this keyword; see `bayescm.interval`.
+        Prior, for models with this keyword; see `bayescm.interval`.
     positive : label, optional
-        The positive class, where the evidence does not know it or another one is meant.
+        Positive class. Required if the evidence does not define one; overrides it otherwise.
     draws, chains : int
-        Posterior draws of each chain, and the number of chains.
+        Number of posterior draws per chain, and number of chains.
     tune : int, optional
-        Tuning draws of each chain, with which NUTS adapts. Default: 1000.
+        Number of tuning draws of NUTS per chain. Default: 1000.
     random_seed : int, default 0
-        Seed; the same seed gives the same tree.
+        Seed. The same seed gives the same tree.
     progressbar : bool, optional
-        Whether NUTS shows its progress; by default in terminals and notebooks.
+        Whether to show the progress of NUTS. By default in terminals and notebooks only.
     nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}, optional
-        Library that samples by NUTS, as in `pymc.sample`. By default it is nutpie, or PyMC if an
-        option such as ``init`` is requested. The last two are packages to install.
+        Library for NUTS, as in `pymc.sample`. By default nutpie, or PyMC if an option such as
+        ``init`` is given. The packages numpyro and blackjax must be installed separately.
     **keywords
-        Further keywords of the model. A function from a name to a PyMC
-        variable is a prior from another family: ``prevalence=lambda name: pm.Beta(name, 2, 8)``.
-        The following options of `pymc.sample` are passed to the sampler: ``backend``,
-        ``blas_cores``, ``callback``, ``compile_kwargs``, ``cores``, ``idata_kwargs``, ``init``,
-        ``initvals``, ``jitter_max_retries``, ``max_treedepth``, ``mp_ctx``, ``n_init``, ``nuts``
-        and ``target_accept`` (default 0.95).
+        Further keywords of the model. A function from a name to a PyMC variable specifies a prior
+        from another family, e.g. ``prevalence=lambda name: pm.Beta(name, 2, 8)``. These options of
+        `pymc.sample` are passed to the sampler: ``backend``, ``blas_cores``, ``callback``,
+        ``compile_kwargs``, ``cores``, ``idata_kwargs``, ``init``, ``initvals``,
+        ``jitter_max_retries``, ``max_treedepth``, ``mp_ctx``, ``n_init``, ``nuts`` and
+        ``target_accept`` (default 0.95).
 
     Returns
     -------
     xarray.DataTree
-        Groups ``posterior``, ``posterior_predictive``, ``log_likelihood``, ``log_prior``,
-        ``prior``, ``prior_predictive``, ``observed_data``, ``constant_data``, and from NUTS
-        ``sample_stats``. The attributes of the root and of ``posterior`` name the model, its
-        keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance", "gibbs" or
-        "nuts") with its reason, the seed, the ``versions`` of the libraries, and the estimands. A
-        prior that is a function is named in words, as "Gamma(alpha=2, beta=4)". An improper prior
-        (concentration 0) has no groups of the prior, fractional counts have none of the
-        likelihood. The attribute
-        ``log_likelihood_effects`` of the root says whether the log likelihood of a group is
-        conditional on its effects or has them "integrated out", as with ``hierarchical_groups``. A
-        discounted likelihood (``omega`` below 1) has none, as the attribute
-        ``why_no_log_likelihood`` says. If the direct posterior knows it, the attribute
-        ``log_marginal_likelihood`` of the root is a number, or a list over the flat batch
-        (`evidence_for` compares models by it). If chains of NUTS disagree or draws diverged, the
-        attribute ``not_converged`` of ``posterior`` says so, and every answer of the tree has it
-        among its cautions.
+        Fit with the groups ``posterior``, ``posterior_predictive``, ``log_likelihood``,
+        ``log_prior``, ``prior``, ``prior_predictive``, ``observed_data``, ``constant_data`` and,
+        from NUTS, ``sample_stats``. Some groups may be missing:
+
+        - With an improper prior (concentration 0), the groups of the prior.
+        - With fractional counts, the groups of the likelihood.
+        - With a discounted likelihood (``omega`` below 1), the log likelihood. The attribute
+          ``why_no_log_likelihood`` states the reason.
+
+        The root and the group ``posterior`` have these attributes:
+
+        - the model, its keywords and the estimands. A prior that is a function is given in words,
+          such as "Gamma(alpha=2, beta=4)";
+        - ``sampling_method``: "conjugate", "quadrature", "importance", "gibbs" or "nuts", with its
+          reason;
+        - the seed, and the ``versions`` of the libraries.
+
+        The root has further attributes if they apply:
+
+        - ``log_likelihood_effects``: whether the log likelihood of a group is conditional on its
+          effects, or has them "integrated out" as in ``hierarchical_groups``;
+        - ``log_marginal_likelihood``: a number, or a list over the flattened batch, if the direct
+          posterior provides it (`evidence_for` uses it to compare models).
+
+        If chains of NUTS disagree or draws diverged, ``posterior`` has the attribute
+        ``not_converged``, and every result from the tree carries a caution.
 
     Raises
     ------
     ValueError
-        If the evidence is not a table of counts, or the model is unknown or has no direct draws.
+        If the evidence is not valid, or the model is unknown or has no direct draws.
     TypeError
-        If the model does not take one of the keywords, or options of the sampler are passed and the
-        draws are direct.
+        If the model does not have one of the keywords, or sampler options are given for direct
+        draws.
 
     Warns
     -----
     UserWarning
-        If NUTS diverged or its chains disagree; if the examples come in groups or have importance
-        weights and the model does not know of them.
+        If NUTS diverged or its chains disagree. Also if the examples have groups or importance
+        weights that the model ignores.
 
     See Also
     --------
     bayescm.interval : Intervals of many matrices, without a tree.
-    bayescm.priors.evidence_for : Models of the same evidence compared.
+    bayescm.priors.evidence_for : Comparison of models of the same evidence.
 
     Examples
     --------
@@ -157,7 +170,7 @@ def fit(
     canonical, function, aligned = models_by_name.prepare(entry, evidence, model, keywords)
     values, whole_counts = entry.values(canonical), entry.is_whole(canonical)
     _check_sizes(values, draws=draws, chains=chains)
-    # Models do not validate: the direct posterior checks the keywords, however it is sampled.
+    # PyMC models do not validate their keywords, but the direct posterior does.
     posterior = models_by_name.direct_posterior(function, evidence, keywords, direct)
     seed = _number_of(check_seed(random_seed))
     if posterior is not None and not posterior.has_model:
@@ -184,7 +197,7 @@ def fit(
     attrs = _described(function, aligned, built) | _estimands(built, posterior, values)
     used = posterior.sampling_method if directly and posterior else "nuts"
     attrs |= {"sampling_method": used, "sampling_reason": why}
-    if "effective" in getattr(canonical, "coords", ()):  # of which the tree has the sums alone
+    if "effective" in getattr(canonical, "coords", ()):  # the tree contains only their sums
         attrs |= {"weights": "importance"}
     attrs |= {"random_seed": seed}
     seeds = np.random.SeedSequence(seed).spawn(2)
@@ -212,9 +225,9 @@ def fit(
 
 def _tree_of_measures(posterior, entry, evidence, shape, attrs):
     """
-    Return a tree of the usual measures, for evidence without a PyMC model.
+    Return a tree of the default measures, for evidence without a PyMC model.
 
-    The tree holds the evidence, from which other measures are drawn.
+    The tree contains the evidence, from which draws of other measures can be computed.
     """
     chains, draws = shape
     measured = posterior.measured or entry.default_measures(evidence)
@@ -240,14 +253,14 @@ def _tree_of_measures(posterior, entry, evidence, shape, attrs):
 
 
 def _untraced(model):
-    """Leave out where the nodes of our own models were made, which takes a tenth of the time."""
+    """Disable tracebacks of the nodes in built-in models, which saves a tenth of the time."""
     from pytensor import config
 
     return nullcontext() if callable(model) else config.change_flags(traceback__limit=0)
 
 
 def _check_model(model, posterior, *, has_cells):
-    """Raise where a function gave no model, or one without the cell probabilities."""
+    """Raise an error if the result is not a model, or lacks cell probabilities."""
     from pymc import Model
 
     if not isinstance(model, Model):
@@ -261,7 +274,7 @@ def _check_model(model, posterior, *, has_cells):
 
 
 def _estimands(model, posterior, values):
-    """Return what a tree can be asked: its estimands, their variables and their dims."""
+    """Return the estimands of a tree, with their variables and dimensions, as attributes."""
     names = {variable.name for variable in (*model.free_RVs, *model.deterministics)}
     if posterior is None:
         dims = {name: model.named_vars_to_dims.get(name, ()) for name in sorted(names)}
@@ -278,7 +291,7 @@ def _estimands(model, posterior, values):
 
 
 def _marginal(posterior, model):
-    """Return the log marginal likelihood as an attribute, where there is one."""
+    """Return the log marginal likelihood as an attribute, if it is available."""
     if tree.is_discounted(model):
         return {}
     try:
@@ -295,7 +308,7 @@ def _marginal(posterior, model):
 
 
 def _choose(method, obstacle):
-    """Say whether to draw directly, and why."""
+    """Return whether to use direct draws, and the reason."""
     if method == "direct" and obstacle:
         todo = "leave `method` out, or pass `method='nuts'`"
         allowed = "a model and prior with a direct posterior"
@@ -319,14 +332,14 @@ def _check_sizes(values, **sizes):
 
 
 def _draw(posterior, model, chains, draws, seed):
-    """Return the group of direct draws of the model's free variables."""
+    """Return direct draws of the model's free variables as a group."""
     started = time.perf_counter()
     drawn = posterior.variables(chains * draws, np.random.default_rng(seed))
     attrs = {**tree.ORIGIN, "sampling_time": time.perf_counter() - started}
     free = {}
     for name in (variable.name for variable in model.free_RVs):
-        # By the model's dims, if it names them all: direct posteriors have the folds of all repeats
-        # in one row.
+        # Use the model's dimensions if all have labels, because direct posteriors have the folds of
+        # all repeats along one dimension.
         dims = model.named_vars_to_dims.get(name, ())
         named = dims and all(model.coords.get(dim) is not None for dim in dims)
         shape = [len(model.coords[dim]) for dim in dims] if named else drawn[name].shape[1:]
@@ -352,7 +365,7 @@ def _check_samplable(model, *, whole_counts):
 
 
 def _sample(model, sizes, seed, options):
-    """Return the groups that NUTS gives: the free variables, and the sampler's statistics."""
+    """Return the groups from NUTS: the free variables and the statistics of the sampler."""
     started = time.perf_counter()
     number = int(seed.generate_state(1)[0])
     further = options.get("idata_kwargs") or {}
@@ -369,21 +382,21 @@ def _sample(model, sizes, seed, options):
 
 
 def _described(model, keywords, built=None):
-    """Return the model and its keywords as attributes that any file format takes."""
+    """Return the model and its keywords as attributes that any file format supports."""
     plain = {name: _plain(name, value, built) for name, value in keywords.items()}
     described = json.dumps(plain, default=repr)
     return {"model": models_by_name.name_of(model), "model_keywords": described}
 
 
 def _plain(name, value, built):
-    """Return a keyword as JSON takes it: numbers as they are, a prior in words."""
+    """Return a keyword in a form that JSON supports: numbers, or a prior in words."""
     if isinstance(value, partial):
         words = [repr(argument) for argument in value.args]
         words += [f"{key}={argument!r}" for key, argument in value.keywords.items()]
         return f"{getattr(value.func, '__qualname__', value.func)}({', '.join(words)})"
     if callable(value):
         free = {} if built is None else {variable.name: variable for variable in built.free_RVs}
-        if name in free:  # as PyMC writes it: "spread ~ HalfNormal(0, 0.3)"
+        if name in free:  # in PyMC's notation: "spread ~ HalfNormal(0, 0.3)"
             return free[name].str_repr(formatting="plain").partition(" ~ ")[2]
         return getattr(value, "__qualname__", type(value).__name__)
     value = value.values if isinstance(value, xr.DataArray) else value
@@ -391,12 +404,12 @@ def _plain(name, value, built):
 
 
 def _versions(*libraries):
-    """Return the versions of bayescm and of libraries, as JSON."""
+    """Return the versions of bayescm and other libraries as JSON."""
     return json.dumps({name: version(name) for name in ("bayescm", *dict.fromkeys(libraries))})
 
 
 def _number_of(seed):
-    """Return a seed as a number, which a file can store; None gives a new one each time."""
+    """Return a seed as a number that can be stored; None gives a new seed each time."""
     if seed is None or isinstance(seed, np.random.SeedSequence):
         return int((seed or np.random.SeedSequence()).generate_state(1)[0])
     return int(seed)

@@ -1,4 +1,4 @@
-"""A fitted tree as a posterior, whose distributions are the draws of the tree."""
+"""A fitted tree as a posterior, with distributions from its draws."""
 
 import copy
 import inspect
@@ -42,7 +42,7 @@ WITHOUT_MODEL: dict[str, Callable] = {
     "grouped_outcomes": grouped_outcomes,
     "score_groups": score_groups,
 }
-# Models of counts, whose plug-in estimate depends on the counts and on a known prevalence alone.
+# Models of counts whose plug-in estimate depends only on the counts and a known prevalence.
 _OF_COUNTS = (
     "averaged_folds",
     "dirichlet_multinomial",
@@ -56,7 +56,7 @@ _OF_COUNTS = (
 
 
 class ObservedCounts(CountsPosterior):
-    """The counts that a model outside the catalogue was given, for its plug-in estimates."""
+    """Observed counts of a custom model, for its plug-in estimates."""
 
     def __init__(
         self, counts: xr.DataArray, pooled_dims: tuple[Any, ...], estimands: Mapping[str, str]
@@ -66,17 +66,17 @@ class ObservedCounts(CountsPosterior):
 
 class TreeDraws(Posterior):
     """
-    A posterior whose distributions are the draws of a tree.
+    Posterior whose distributions are the draws of a tree.
 
-    A subclass provides `values`.
+    Subclasses implement `values`.
 
     Attributes
     ----------
     tree : DataTree
     draw_clusters, size : int
-        The number of chains, and the number of draws of all chains.
+        Number of chains, and number of draws in all chains.
     sampled : bool
-        Whether the tree was sampled to answer a question: ``draws`` was then an option of the
+        Whether the tree was sampled for the current question. ``draws`` was then an option of the
         sampler, and all draws of the tree are used.
     """
 
@@ -91,17 +91,17 @@ class TreeDraws(Posterior):
         raise NotImplementedError
 
     def at(self, of: str) -> Posterior:
-        """Return the posterior of an estimand, itself unless its variable has fewer dims."""
+        """Return the posterior of an estimand, which is self unless its variable has fewer dims."""
         return self
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return a caution if the chains show that the sampler may have missed something."""
+        """Return a caution if the chains indicate that sampling was incomplete."""
         troubles = self.tree["posterior"].attrs.get(NOT_CONVERGED)
         doubts = [f"The sampler may have missed part of the posterior: {troubles}."]
         return [*(doubts if troubles else []), *super().caveats(of)]
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return the number of draws of the tree."""
+        """Return the number of draws in the tree."""
         return self.size
 
     def distributions(
@@ -113,11 +113,11 @@ class TreeDraws(Posterior):
         draws: int | None = None,
         random_seed: Any = 0,
     ) -> list[Distribution]:
-        """Return the distributions of the tree's draws, or of ``draws`` of them at random."""
+        """Return the distributions of all draws of the tree, or of ``draws`` random ones."""
         if draws is not None and not self.sampled:
             options: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
             return super().distributions(measures, **options)
-        # The error depends on the effective number of draws, and so on the chains.
+        # Use all draws, because the error depends on their autocorrelation within chains.
         drawn = zip(measures, self.values(measures, of, n), strict=True)
         return [self.empirical(measure, values) for measure, values in drawn]
 
@@ -134,7 +134,7 @@ class TreeDraws(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Return draws of the tree: all of them as they are, or some at random."""
+        """Return all draws of the tree in order, or a random sample of them."""
         values = self.values(measures, of, n)
         if size == self.size:
             return values
@@ -142,7 +142,7 @@ class TreeDraws(Posterior):
         return [draws[chosen] for draws in values]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return all draws of the variables of the tree, whatever ``size`` is."""
+        """Return all draws of the variables in the tree, whatever ``size`` is."""
         chains = self.tree["posterior"].to_dataset().transpose("chain", "draw", ...)
         return {
             str(name): array.values.reshape(self.size, *array.shape[2:])
@@ -152,14 +152,14 @@ class TreeDraws(Posterior):
 
 class FittedPosterior(TreeDraws, CountsPosterior):
     """
-    The posterior of a fit, by the draws of its tree.
+    Posterior of a fit, represented by the draws of its tree.
 
     Parameters
     ----------
     tree : DataTree
-        As `fit` returns it, or with a group ``posterior`` that holds cell probabilities.
+        Result of `fit`, or a tree whose group ``posterior`` contains cell probabilities.
     variable : str, optional
-        The cell probabilities of the parameter, where they are others than usual.
+        Cell probabilities of the parameter, if they are not the usual variable.
     """
 
     def __init__(self, tree: xr.DataTree, variable: str | None = None):
@@ -175,23 +175,23 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         self.size = self.draw_clusters * cells.sizes["draw"]
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure whose average over classes leaves out those without examples."""
+        """Return a measure whose average over classes omits classes without examples."""
         return measure if self.direct is None else self.direct.bound(measure)
 
-    # Whether it is of single members, such as each of the groups.
+    # Whether this is the posterior of single members, such as each of the groups.
     partially_pooled = False
 
     @property
     def apart(self) -> Posterior | None:  # type: ignore[override]
-        """The posterior of the members without pooling, if it is known from the counts."""
+        """Posterior of the members without pooling, if the counts determine it."""
         return None if self.direct is None else self.direct.apart
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """
-        Return the plug-in estimate of the same estimand, (..., [C]), as of the direct posterior.
+        Return the plug-in estimate of the estimand, (..., [C]), as in the direct posterior.
 
-        Of a model that is not of the catalogue it is that of the counts as observed, added up over
-        the dims that the model pools over. Of a fit that does not hold what the estimate takes, the
+        For a custom model, this is the estimate from the observed counts, summed over the
+        dimensions that the model pools. If the fit lacks the required data, it is the posterior
         median.
         """
         if self.direct is not None and of in self.direct.estimands:
@@ -200,7 +200,7 @@ class FittedPosterior(TreeDraws, CountsPosterior):
 
     @cached_property
     def direct(self) -> Posterior | None:
-        """The direct posterior of the counts that the tree holds, whose prior does not matter."""
+        """Direct posterior of the counts in the tree; its prior is irrelevant here."""
         attrs = self.tree.attrs
         keywords = json.loads(attrs.get("model_keywords", "{}"))
         if not {*CELLS} <= {*self.observed.dims}:
@@ -210,17 +210,17 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         if attrs.get("model") not in _OF_COUNTS:
             return None
         if isinstance(keywords.get("prevalence"), str) or "weights" in attrs:
-            return None  # a function, by its name; importance weights, which the tree lacks
+            return None  # a function, stored as its name; or weights, which the tree lacks
         of_model = {name: keywords[name] for name in ("prevalence",) if name in keywords}
         if isinstance(of_model.get("prevalence"), list) and "prevalence" in self.tree["posterior"]:
-            of_model["prevalence"] = tuple(of_model["prevalence"])  # of a beta prior
+            of_model["prevalence"] = tuple(of_model["prevalence"])  # parameters of a beta prior
         if "covariates" in self.tree["constant_data"]:
             of_model |= {"covariates": self.tree["constant_data"]["covariates"]}
         direct = getattr(posteriors, attrs["model"])(self.observed, **of_model)
         return direct.by(self.variable.removeprefix("theta_")) if self.variable else direct
 
     def _observed_counts(self):
-        """Return the counts of every member of the batch, or None where they are of others."""
+        """Return the counts of every member of the batch, or None if their dimensions differ."""
         batch_dims = self.template.dims
         if not {*batch_dims} <= {*self.observed.dims}:
             return None
@@ -232,7 +232,7 @@ class FittedPosterior(TreeDraws, CountsPosterior):
     def values(self, measures: Sequence[Callable], of: str, n: Any) -> list[np.ndarray]:
         """Return the draws (size, ..., [C]) of measures of the cell probabilities."""
         if of == "predictive" and n is not None:
-            # The predicted counts of the tree are of the same size.
+            # The predicted counts in the tree have the size of the observed counts instead.
             rng = np.random.default_rng(0)
             return CountsPosterior.draw(self, measures, self.size, rng, of=of, n=n)
         measured = measure_cells(self.tree, list(measures), of=of, variable=self.variable)
@@ -242,7 +242,7 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         return [array.values.reshape(self.size, *array.shape[2:]) for array in arrays]
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return all draws (size, ..., C, C) of the variable that an estimand is read off."""
+        """Return all draws (size, ..., C, C) of the variable of an estimand."""
         drawn = cells_of(self.tree, "posterior", self.estimands[of])
         order = ("chain", "draw", *self.batch.dims, ..., *CELLS)
         array = drawn.transpose(*order).values
@@ -250,21 +250,21 @@ class FittedPosterior(TreeDraws, CountsPosterior):
 
     @property
     def observed(self) -> xr.DataArray:
-        """The counts that the tree holds, NaN where there are none."""
+        """Observed counts in the tree, or NaN if there are none."""
         has_data = "constant_data" in self.tree.children
         data = self.tree["constant_data"].to_dataset() if has_data else xr.Dataset()
         return data.get("counts", xr.DataArray(np.nan))
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of examples of every member of the batch."""
+        """Number of examples of every member of the batch."""
         bare = self.template.to_dataarray()
         over = [dim for dim in self.observed.dims if dim not in bare.dims]
         total = self.observed.sum(over, skipna=False)
         return bare.copy(data=total.broadcast_like(bare).transpose(*bare.dims).values)
 
     def by(self, dim: str) -> Posterior:
-        """Return the posterior of each member of a dim that is pooled over, such as each group."""
+        """Return the posterior of each member of a pooled dimension, such as each group."""
         name = f"theta_{dim}"
         if name not in self.tree["posterior"].data_vars:
             return self
@@ -285,22 +285,22 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         return chosen
 
 
-# Attributes of the direct posterior that the posterior of a fit of the same evidence has too.
+# Attributes that the posterior of a fit takes from the direct posterior of the same evidence.
 _OF_DIRECT = ("measured_variable", "measured", "pooled_dims", "pairs", "estimands", "cell_prior")
 
 
 class FittedMeasures(TreeDraws):
     """
-    The posterior of a fit whose measures are not functions of cell probabilities.
+    Posterior of a fit whose measures are not functions of cell probabilities.
 
     Labels, point estimates and cautions come from the direct posterior of the evidence in the tree.
-    Measures are drawn given the variables of the tree. If they do not follow from these, and the
-    draws of the tree are direct, so are the draws of the measures.
+    Measures are sampled given the variables of the tree. If they are not determined by these
+    variables and the fit used direct draws, the measures are also drawn directly.
 
     Parameters
     ----------
     tree : DataTree
-        As `fit` returns it, with a group ``evidence``.
+        Result of `fit`, with a group ``evidence``.
     """
 
     def __init__(self, tree: xr.DataTree):
@@ -316,55 +316,55 @@ class FittedMeasures(TreeDraws):
             setattr(self, name, getattr(direct, name))
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return the cautions of the chains and of the evidence."""
+        """Return the cautions from the chains and from the evidence."""
         return [*super().caveats(of), *self.direct.caveats(of)]
 
     def caveats_of_pairs(self, measure: Callable) -> list[str]:
-        """Return the cautions about comparisons by a measure."""
+        """Return the cautions about comparisons of a measure."""
         return self.direct.caveats_of_pairs(measure)
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The dims and coords that remain of the evidence."""
+        """Dimensions and coordinates of the results."""
         return self.direct.template
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of units of every member of the batch."""
+        """Number of units of every member of the batch."""
         return self.direct.batch
 
     @property
     def observed(self) -> xr.DataArray:
-        """The numbers of the evidence."""
+        """Observed values of the evidence."""
         return self.direct.observed
 
     @property
     def values_per_draw(self) -> int:
-        """The numbers in memory for one draw."""
+        """Number of values in memory per draw."""
         return self.direct.values_per_draw
 
     def measure_template(self, measure: Callable, attrs: dict | None = None) -> LabelTemplate:
-        """Return the dims, coords and name of a measure."""
+        """Return the dimensions, coordinates and name of a measure."""
         return self.direct.measure_template(measure, attrs)
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
-        """Return the labels of the classes for which a measure has a value, or None."""
+        """Return the labels of the classes for which a measure has values, or None."""
         return self.direct.classes_of(measure)
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure whose chosen classes, if it has some, are those of the evidence."""
+        """Return a measure whose selected classes, if any, refer to the evidence."""
         return self.direct.bound(measure)
 
     def left_out(self, measure: Callable) -> xr.DataArray | None:
-        """Return which classes a measure leaves out of its average, dims (..., class), or None."""
+        """Return the classes that the average of a measure omits, dims (..., class), or None."""
         return self.direct.left_out(measure)
 
     def shrinks_by(self, of: str) -> str:
-        """Return why the posterior may be away from a point estimate, as half a sentence."""
+        """Return the reason why the posterior may differ from a point estimate, as a clause."""
         return self.direct.shrinks_by(of)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the plug-in estimate of the same estimand, (..., [C])."""
+        """Return the plug-in estimate of the estimand, (..., [C])."""
         return self.direct.point(measure, of)
 
     def values(self, measures: Sequence[Callable], of: str, n: Any) -> list[np.ndarray]:
@@ -377,17 +377,17 @@ class FittedMeasures(TreeDraws):
 
     @property
     def _directly(self):
-        """Return whether the draws of the tree are direct, and not from NUTS."""
+        """Check whether the tree contains direct draws rather than draws from NUTS."""
         return self.tree.attrs.get("sampling_method", "nuts") != "nuts"
 
     def distributions(self, measures: Sequence[Callable], **options: Any) -> list[Distribution]:
-        """Return the distributions of the draws; results have differences only."""
+        """Return the distributions of the draws; results only have those of differences."""
         if self.direct.measured:
             return self.direct.distributions(measures, **options)
         return super().distributions(measures, **options)
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws. Some measures have their own limits."""
+        """Return the distribution of draws, with limits if the measure defines them."""
         of_direct = self.direct.empirical(measure, draws)
         if type(of_direct) is Empirical:
             return super().empirical(measure, draws)
@@ -409,9 +409,9 @@ class FittedMeasures(TreeDraws):
 
 
 def _direct_posterior(tree):
-    """Return the direct posterior of the evidence in a tree, with the prior as far as it is known.
+    """Return the direct posterior of the evidence in a tree, with its prior if that is known.
 
-    A model that is not in the catalogue has the variables of the default model of its evidence.
+    A model outside the catalogue has the variables of the default model of its evidence.
     """
     evidence = evidence_of(tree)
     name = tree.attrs.get("model")
@@ -423,11 +423,11 @@ def _direct_posterior(tree):
     known = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in keywords.items()
-        if key in parameters and not isinstance(value, str)  # a function, by its name
+        if key in parameters and not isinstance(value, str)  # a function, stored as its name
     }
     return function(evidence, **known)
 
 
 def fitted_posterior(tree: xr.DataTree) -> TreeDraws:
-    """Return the posterior of a fitted tree, by its draws."""
+    """Return the posterior of a fitted tree, represented by its draws."""
     return FittedMeasures(tree) if EVIDENCE_GROUP in tree.children else FittedPosterior(tree)

@@ -1,4 +1,4 @@
-"""Draws forward from a model: what its posterior predicts; its prior, and what that predicts."""
+"""Forward sampling: posterior predictive, prior and prior predictive draws of a model."""
 
 import logging
 from collections.abc import Callable
@@ -10,18 +10,18 @@ import xarray as xr
 
 from bayescm.fitting import compiled
 
-# Up to this many numbers all draws are made at once, by numpy; of more, one after the other.
+# Largest number of values to sample at once in numpy. Larger results are sampled draw by draw.
 _MOST_AT_ONCE = 5e6
-# Compiled code casts what numpy refuses with a TypeError.
+# Compiled code casts types for which numpy raises a TypeError.
 _NOT_VECTORIZED = (TypeError, NotImplementedError)
-# Distributions of which the first parameter is a total. Data of a model are floats, which numpy
-# refuses as totals.
+# Distributions whose first parameter is a total. Model data are floats, which numpy does not accept
+# as totals.
 _OF_A_TOTAL = ("binomial", "beta_binomial", "multinomial")
 _PRIOR, _DRAWS = ("prior", "prior_predictive"), ("chain", "draw")
 
 
 def predictive(model, posterior: xr.Dataset, seed: int) -> dict[str, xr.Dataset]:
-    """Return draws of new counts, and the data the model was given."""
+    """Return draws of new counts, and the data of the model."""
     import pymc as pm
     from pymc.backends.arviz import find_constants, find_observations
 
@@ -50,7 +50,7 @@ def predictive(model, posterior: xr.Dataset, seed: int) -> dict[str, xr.Dataset]
 
 
 def prior(model, draws: int, numbers: int, seed: int) -> dict[str, xr.Dataset]:
-    """Return draws of the prior and of the counts it predicts; `numbers` says how many numbers."""
+    """Return draws from the prior and the prior predictive; ``numbers`` is their total size."""
     import pymc as pm
 
     if numbers < _MOST_AT_ONCE:
@@ -75,7 +75,7 @@ def _origin():
 
 
 def labelled(model, values, attrs, lead=_DRAWS) -> xr.Dataset:
-    """Return numbers (*lead, ...) by name as a dataset with the dims of the model's variables."""
+    """Return named arrays (*lead, ...) as a dataset with the model's dimensions."""
     from arviz_base import make_attrs
 
     variables, coords = {}, dict[Any, Any]()
@@ -91,18 +91,18 @@ def labelled(model, values, attrs, lead=_DRAWS) -> xr.Dataset:
 
 def _vectorized(model, task, variables_of, given_draws, lead, seed):
     """
-    Return draws of variables, and of what depends on them, by name.
+    Return draws of variables, and of quantities that depend on them, by name.
 
     Parameters
     ----------
     task : str
-        What is drawn.
+        Name of the sampling task.
     variables_of : callable
-        From a model to the variables, in an order in which none depends on a later one.
+        From a model to its variables, ordered such that none depends on a later one.
     given_draws : mapping of str to ndarray, shape (*lead, ...)
-        The draws of the variables that are conditioned on.
+        Draws of the variables that are conditioned on.
     lead : tuple of int
-        The shape of the draws.
+        Shape of the draws.
     """
     from pytensor.graph.replace import vectorize_graph
     from pytensor.graph.traversal import ancestors
@@ -128,7 +128,7 @@ def _vectorized(model, task, variables_of, given_draws, lead, seed):
 
 
 def _repeated(variable, at, lead):
-    """Return a random variable drawn once for each of the draws of those that it depends on."""
+    """Return a random variable with one draw for each draw of the variables it depends on."""
     import pytensor.tensor as pt
     from pymc.distributions.distribution import SymbolicRandomVariable
     from pymc.distributions.shape_utils import change_dist_size
@@ -144,7 +144,7 @@ def _repeated(variable, at, lead):
     if isinstance(node.op, SymbolicRandomVariable) and _draws_once(node.op):
         variable = inline_ofg_node(node)[node.outputs.index(variable)]
         node = variable.owner
-    if not isinstance(node.op, RandomVariable):  # made of several, which would not be independent
+    if not isinstance(node.op, RandomVariable):  # several variables, which would be dependent
         raise NotImplementedError
     batch = variable.ndim - node.op.ndim_supp
     padded = [
@@ -154,7 +154,7 @@ def _repeated(variable, at, lead):
     if node.op.name in _OF_A_TOTAL:
         padded[0] = padded[0].astype("int64")
     size = node.op.size_param(node)
-    # The shape of the variable would be that of a draw.
+    # The inferred shape of the variable would be the shape of a single draw.
     batch_shape = variable.shape[:batch] if isinstance(size.type, NoneTypeT) else size
     shape = pt.concatenate([pt.constant(np.array(lead)), batch_shape])
     return node.op.make_node(node.inputs[0], shape, *vectorize_graph(padded, replace=at)).outputs[1]
@@ -168,7 +168,7 @@ def _draws_once(op):
 
 
 def _one_by_one(sample, numbers, **keywords):
-    """Sample forward by one of PyMC's functions, one draw after the other, without its log."""
+    """Run one of PyMC's forward samplers draw by draw, without log messages."""
     logger = logging.getLogger("pymc")
     level = logger.level
     logger.setLevel(logging.WARNING)
@@ -190,13 +190,13 @@ def evaluate(
     Parameters
     ----------
     model : pymc.Model
-        The model.
+        Model.
     task : str
-        What is evaluated.
+        Name of the evaluated expressions.
     expressions_of : callable
-        From a model to the expressions by name, and to the variables in them by name.
+        From a model to its expressions by name, and to the variables in them by name.
     at : mapping of str to ndarray, shape (chain, draw, ...)
-        The draws.
+        Draws of the variables.
     """
     from pytensor.graph.replace import vectorize_graph
 
@@ -205,7 +205,7 @@ def evaluate(
         outputs = list(named.values())
         inputs = _inputs({variables[name]: draws for name, draws in at.items()})
         batched = vectorize_graph(outputs, replace=inputs) if outputs else []
-        # What depends on no free variable comes back without the axes of the draws.
+        # Expressions without free variables are returned without the axes of the draws.
         fixed = [new is old for new, old in zip(batched, outputs, strict=True)]
         return list(inputs.values()), batched, (list(named), fixed)
 

@@ -1,4 +1,4 @@
-"""The function of a model and of its direct posterior, by name, and their keywords."""
+"""Look-up of models and direct posteriors by name, and validation of their keywords."""
 
 import inspect
 import warnings
@@ -22,7 +22,7 @@ def prepare(
     entry: EvidenceType, evidence: Any, model: str | Callable, keywords: dict[str, Any]
 ) -> tuple[Any, Callable, dict[str, Any]]:
     """
-    Return canonical evidence, the function of the model, and its keywords in the same order.
+    Return canonical evidence, the function of the model, and its keywords in canonical order.
 
     The function returns a ``pymc.Model``, or a posterior if there is no PyMC model.
     """
@@ -47,7 +47,7 @@ def prepare(
 
 
 def _check_priors(model, keywords):
-    """Raise an error if a keyword of our model does not take a function as its prior."""
+    """Raise an error if a built-in model does not support a function as one of its priors."""
     _, *parameters = inspect.signature(model).parameters.values()
     open_to_any = (inspect.Parameter.empty, Any)
     priors = [
@@ -64,7 +64,7 @@ def _check_priors(model, keywords):
 
 
 def _aligned(evidence, counts, model, keywords):
-    """Bring arrays that go by class to the order of the counts, and add what the counts carry."""
+    """Align keywords with the classes of the counts, and add keywords from the counts."""
     keywords = dict(keywords)
     if keywords.get("halves") is not None:
         keywords["halves"] = as_counts(keywords["halves"])
@@ -90,16 +90,16 @@ def direct_posterior(
     model : callable
     evidence : DataArray or Dataset
     keywords : dict
-        The model's.
+        Keywords of the model.
     direct : callable, optional
-        The function that returns the direct posterior of a model that is not of the catalogue.
+        Function that returns the direct posterior of a custom model.
 
     Raises
     ------
     ValueError
-        If a keyword is out of range, whether or not the draws will be direct.
+        If a keyword is out of range, also if the draws are not direct.
     TypeError
-        If ``direct`` returns no posterior.
+        If ``direct`` does not return a posterior.
     """
     without_model = model if model in WITHOUT_MODEL.values() else None
     form = direct or without_model or direct_form(model)
@@ -117,19 +117,19 @@ def direct_posterior(
 
 
 def direct_form(model) -> Callable | None:
-    """Return the function of the direct posterior of a model, given by name or itself, or None."""
+    """Return the function of a model's direct posterior, given the model or its name, or None."""
     name = model if isinstance(model, str) else model.__name__ if is_ours(model) else ""
     return getattr(posteriors, name) if name in posteriors.__all__ else _WITHOUT_MODEL.get(name)
 
 
 def is_ours(model):
-    """Return whether a function is one of our models. This does not load PyMC."""
+    """Check whether a function is a built-in model, without loading PyMC."""
     name, module = (getattr(model, key, "") for key in ("__name__", "__module__"))
     return name in posteriors.__all__ and module == f"bayescm.models.{name}"
 
 
 def obstacle(model: Callable, keywords: dict[str, Any], direct: Callable | None = None) -> str:
-    """Return why there are no direct draws, or an empty text if there are."""
+    """Return the reason why there are no direct draws, or an empty string."""
     form = direct or direct_form(model)
     if form is None:
         return f"{name_of(model)} has no direct posterior"
@@ -142,7 +142,7 @@ def obstacle(model: Callable, keywords: dict[str, Any], direct: Callable | None 
 
 
 def name_of(model: Callable) -> str:
-    """Return the name of a model: short for one of the catalogue, with its module for another."""
+    """Return the name of a model, with its module if it is not a built-in model."""
     for name, function in WITHOUT_MODEL.items():
         if function is model:
             return name
@@ -151,10 +151,10 @@ def name_of(model: Callable) -> str:
 
 
 def is_for_pymc_alone(form, keywords) -> bool:
-    """Return whether only the PyMC model takes the keywords, not its direct posterior."""
+    """Check whether the keywords are supported by the PyMC model but not its direct posterior."""
     if not keywords or form in _WITHOUT_MODEL.values():
         return False
-    if any(map(callable, keywords.values())):  # priors of another family
+    if any(map(callable, keywords.values())):  # priors from other families
         return True
     name = getattr(form, "__name__", "")
     if name not in posteriors.__all__ or form is not getattr(posteriors, name):
@@ -169,17 +169,17 @@ def is_for_pymc_alone(form, keywords) -> bool:
 
 def warn_of_design(posterior: Posterior, evidence: Any, model: str, *, stacklevel: int) -> None:
     """
-    Warn if the examples have groups or importance weights that a model does not use.
+    Warn if the examples have groups or importance weights that a model ignores.
 
     Parameters
     ----------
     posterior : Posterior
-        Of the model.
+        Posterior of the model.
     evidence : DataArray or Dataset
     model : str
-        The name of the model.
+        Name of the model.
     stacklevel : int
-        As `warnings.warn` takes it, for one who calls the function that calls this one: 3.
+        As in `warnings.warn`; 3 refers to the caller of the calling function.
     """
     coords = getattr(evidence, "coords", ())
     if "design_effect" in coords and not posterior.knows_groups:

@@ -1,4 +1,4 @@
-"""NUTS by nutpie, with samplers that are compiled once and used again on new data."""
+"""NUTS with nutpie, whose compiled samplers are cached and reused for new data."""
 
 import inspect
 import sys
@@ -17,11 +17,11 @@ from bayescm.fitting.recent import Recent
 from bayescm.fitting.sampler_options import OF_EACH_RUN, OF_PYMC
 from bayescm.validate import fail, suggest
 
-# Short steps: with nutpie's 0.8 one draw in 300 of the hierarchical models diverges.
+# Higher than nutpie's default of 0.8, with which 1 in 300 draws of hierarchical models diverges.
 _ACCEPT = 0.95
-# Compiling a sampler takes seconds, sampling tenths of a second.
+# Cache of compiled samplers: compiling takes seconds, sampling tenths of a second.
 _samplers: Recent[compiled.Computation, Any] = Recent(compiled.same)
-# The attribute of a tree, and of its group posterior, that says what the chains show.
+# Attribute of a tree and its group posterior with convergence problems of the chains.
 NOT_CONVERGED = "not_converged"
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -37,19 +37,19 @@ def nuts(
     unconstrained: bool = False,
 ) -> xr.DataTree:
     """
-    Sample a PyMC model by NUTS. Warns if the chains diverge or disagree.
+    Sample a PyMC model by NUTS, and warn if draws diverge or chains disagree.
 
     Parameters
     ----------
     model : pymc.Model
-        Continuous variables only. What differs from an earlier call only in the values of its
-        ``pm.Data`` is not compiled again.
+        Model with continuous variables only. If it differs from an earlier one only in the values
+        of ``pm.Data``, nothing is compiled.
     draws, tune, chains : int
-        Draws kept and draws to adapt, each per chain; number of chains.
+        Number of draws kept and number of tuning draws, per chain, and number of chains.
     seed : int
         Seed, >= 0.
     options : mapping of str to object, optional
-        Further options of `pymc.sample`. By default, nutpie samples, and its progress is shown in
+        Further options of `pymc.sample`. By default nutpie is used, and its progress is shown in
         terminals and notebooks.
     unconstrained : bool, default False
         Whether to return the draws on the unconstrained scale as well.
@@ -68,7 +68,7 @@ def nuts(
         )
     asked = {"target_accept": _ACCEPT, "progressbar": watched(), **(options or {})}
     asked |= {"draws": draws, "tune": tune, "chains": chains}
-    # A compiled sampler of nutpie is kept. PyMC compiles each time.
+    # Compiled samplers of nutpie are cached, whereas PyMC compiles every time.
     kept = asked.get("nuts_sampler", "nutpie") == "nutpie"
     kept = kept and {*asked} <= {*OF_EACH_RUN, "draws", "nuts_sampler"}
     try:
@@ -78,7 +78,7 @@ def nuts(
             raise
         todo = "pass options of the steps, such as `nuts={'max_treedepth': 12}`"
         raise fail("an option in `nuts` is invalid", problem, "", todo) from problem
-    # Objects (None or a text) that neither netCDF nor a comparison can take.
+    # Remove objects (None or strings) that netCDF and comparisons do not support.
     stats = tree["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
     tree["sample_stats"] = xr.DataTree(stats)
     if troubles := troubles_of(tree, [variable.name for variable in model.free_RVs]):
@@ -88,13 +88,13 @@ def nuts(
             "intervals yet: take more draws and tune for longer (draws=, tune=), or use a more "
             "informative prior. plot_diagnostics shows the chains.",
             UserWarning,
-            skip_file_prefixes=(_PACKAGE,),  # the line of the caller, however deep this is called
+            skip_file_prefixes=(_PACKAGE,),  # point to the user's line of code
         )
     return tree
 
 
 def _by_nutpie(model, asked, seed, unconstrained):
-    """Sample by nutpie, with a sampler that an earlier model may have compiled."""
+    """Sample with nutpie, using a cached sampler if there is one."""
     import nutpie
 
     sizes = {name: asked[name] for name in ("draws", "tune", "chains", "cores") if name in asked}
@@ -106,7 +106,7 @@ def _by_nutpie(model, asked, seed, unconstrained):
 
 
 def _by_pymc(model, asked, seed, unconstrained):
-    """Sample by `pymc.sample`, whose samplers return trees of the same form."""
+    """Sample with `pymc.sample`, whose samplers return trees of the same form."""
     import pymc as pm
 
     sampler = asked.get("nuts_sampler") or ("pymc" if {*asked} & {*OF_PYMC} else "nutpie")
@@ -122,7 +122,7 @@ def _by_pymc(model, asked, seed, unconstrained):
         raise fail("the sampler is not installed", sampler, "an installed one", todo) from None
     names = ["posterior", "sample_stats", "unconstrained_posterior"]
     found = {name: tree[name].to_dataset() for name in names if name in tree.children}
-    # PyMC's own sampler has all of them in one group.
+    # PyMC's own sampler returns all variables in one group.
     drawn = found["posterior"]
     values = {variable.name for variable in model.value_vars}
     transformed = [name for name in drawn.data_vars if name in values and name not in model]
@@ -133,11 +133,11 @@ def _by_pymc(model, asked, seed, unconstrained):
 
 
 def _origin(sampler):
-    """Return the attributes that ArviZ's trees have for the library that sampled."""
+    """Return ArviZ's attributes for the name and version of the sampling library."""
     return {"inference_library": sampler, "inference_library_version": version(sampler)}
 
 
-# Options of the steps of NUTS, and the names that the samplers have for the largest depth.
+# Options of NUTS steps, and the samplers' names for the maximum tree depth.
 _OF_NUTS = ("max_treedepth", "nuts", "target_accept")
 _DEPTH = {
     "nutpie": "maxdepth",
@@ -148,7 +148,7 @@ _DEPTH = {
 
 
 def _of_nuts(asked, sampler):
-    """Return the options of the steps of NUTS under the names of a sampler."""
+    """Return the options of NUTS steps under the names of the given sampler."""
     steps = {name: asked[name] for name in ("max_treedepth", "target_accept") if name in asked}
     steps |= asked.get("nuts") or {}
     if sampler == "pymc":
@@ -157,7 +157,7 @@ def _of_nuts(asked, sampler):
 
 
 def _check_steps_of_pymc(steps):
-    """Raise an error if PyMC's NUTS has no such option. PyMC ignores it."""
+    """Raise an error for options that PyMC's NUTS does not have, since PyMC ignores them."""
     from pymc import NUTS
 
     functions = [cls.__init__ for cls in NUTS.__mro__ if "__init__" in vars(cls)]
@@ -170,14 +170,14 @@ def _check_steps_of_pymc(steps):
 
 
 def watched() -> bool:
-    """Say whether somebody sees what is written to stderr: in a terminal or in a notebook."""
+    """Check whether output to stderr is visible, in a terminal or notebook."""
     from rich.console import Console
 
     return Console(stderr=True).is_jupyter or sys.stderr.isatty()
 
 
 def _sampler(model):
-    """Return a compiled sampler that holds the data of the model."""
+    """Return a compiled sampler with the data of the model."""
     import nutpie
 
     new = computation_of(model)
@@ -199,13 +199,13 @@ def _sampler(model):
 @contextmanager
 def _unoptimised() -> Iterator[None]:
     """
-    Let numba compile without LLVM's passes of optimisation, which take half of the time.
+    Disable LLVM's optimisation passes in numba, which take half of the compilation time.
 
-    Sampling is then up to a fifth slower, and takes much less time than the compilation.
+    Sampling is then up to a fifth slower, but takes much less time than compilation.
     """
     import numba.core.config
 
-    config: Any = numba.core.config  # its names are set when it is loaded
+    config: Any = numba.core.config  # attributes are set at run time
     usual = config.OPT
     config.OPT = type(usual)(0)
     try:
@@ -215,18 +215,18 @@ def _unoptimised() -> Iterator[None]:
 
 
 def computation_of(model) -> compiled.Computation:
-    """Return what a compiled sampler works out."""
+    """Return the computation of a compiled sampler."""
     from pytensor.graph.basic import clone
 
     graph = [model.logp(), *model.deterministics]
     computation = compiled.computation(model, graph, [*model.value_vars, *model.free_RVs])
-    # Compiling rewrites in place what depends on the data alone, which every log density shares.
+    # Clone the graph, because compilation rewrites in place the part that depends on data only.
     _, graph = clone(computation.inputs, computation.graph, copy_inputs=False)
     return computation._replace(graph=graph)
 
 
 def troubles_of(tree: xr.DataTree, free: list[str]) -> str:
-    """Say in plain words how many draws diverged and how far the chains disagree, or nothing."""
+    """Return a description of divergences and disagreement between chains, or an empty string."""
     from arviz_stats import rhat
 
     divergent = int(tree["sample_stats"]["diverging"].sum())

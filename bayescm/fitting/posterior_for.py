@@ -1,4 +1,4 @@
-"""The posterior of evidence: of its default model, or of the model that is named."""
+"""Posterior of evidence, under its default model or a named model."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_keywords, fail, suggest
 
 _PYMC_MODEL = ("pymc.model.core", "Model")
-# Dims that are not parts of the evidence.
+# Dimensions that do not divide the evidence into parts.
 _UNITS = (*CELLS, "outcome", "label", "item", "example", "attempt", "class", "run")
 
 
@@ -38,27 +38,31 @@ def posterior_of(
     compared: str | None = None,
 ) -> Posterior:
     """
-    Return the posterior that answers a question: direct, or else sampled.
+    Return the posterior for a question, directly or by sampling.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
         Evidence of any type, or a fit.
     question : Question
-        Its ``model`` is a name, a function from canonical evidence to a `Posterior`, or one to a
-        ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS. By default it is the
-        model of `EvidenceType.default_model`. A keyword that is a function from a name to a PyMC
-        variable is a prior of another family, with which the model is sampled. Its options of the
-        sampler as in `bayescm.fit`.
+        Question. Its ``model`` is one of these:
+
+        - None for the default model, see `EvidenceType.default_model`;
+        - the name of a model;
+        - a function from canonical evidence to a `Posterior`;
+        - a function to a ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS.
+
+        A keyword that is a function from a name to a PyMC variable specifies a prior from another
+        family; the model is then sampled. Sampler options are the same as in `bayescm.fit`.
     members, compared : str, optional
-        The dim whose members are asked for, partially pooled, and the dim whose members are
-        compared: a default model may depend on them.
+        Dimension whose members are estimated with partial pooling, and dimension whose members are
+        compared. The default model may depend on them.
 
     Raises
     ------
     ValueError, TypeError
-        If there is no such model, or it does not take a keyword. If there are options of the
-        sampler, and nothing is sampled.
+        If the model does not exist or lacks a keyword, or if sampler options are given but the
+        posterior is not sampled.
     """
     evidence = with_positive_class(evidence, question.positive)
     model, keywords, options = question.model, question.of_model, question.of_sampler
@@ -90,7 +94,7 @@ def posterior_of(
     sampler |= {} if question.draws is None else {"draws": question.draws}
     if is_for_pymc_alone(form, keywords):
         return _sampled(evidence, model, keywords, sampler, question.of)
-    is_own = form is model  # a function of the user's, which may return a posterior or a PyMC model
+    is_own = form is model  # custom functions return a posterior or a PyMC model
     if not is_own:
         check_keywords(form, keywords)
         answer = form(evidence, **keywords)
@@ -112,21 +116,21 @@ def posterior_of(
 
 
 def _sampled(evidence, model, keywords, sampler, of):
-    """Return the posterior of a model without a direct one."""
-    # NUTS loads PyMC, which no direct posterior needs.
+    """Return the posterior of a model that has no direct posterior."""
+    # Import here, because NUTS loads PyMC and direct posteriors do not need it.
     from bayescm.fitting.sampled import sampled_posterior
 
     return sampled_posterior(evidence, model, keywords, **sampler).at(of)
 
 
 def _is_pymc_model(answer) -> bool:
-    """Return whether an object is a PyMC model. This does not load PyMC."""
+    """Check whether an object is a PyMC model, without loading PyMC."""
     return any((base.__module__, base.__name__) == _PYMC_MODEL for base in type(answer).__mro__)
 
 
 def members_of(evidence: Any, dim: str, question: Question = USUAL) -> Posterior:
-    """Return the partially pooled posterior of every member of a dim, such as each group."""
-    # Scores and probabilities have the group of every example in a variable, without a dim.
+    """Return the partially pooled posterior of every member of a dimension, such as each group."""
+    # Scores and probabilities store the group of each example in a variable without a dimension.
     labels = {*getattr(evidence, "sizes", ()), *getattr(evidence, "data_vars", ())}
     if not isinstance(evidence, xr.DataTree) and dim not in labels:
         parts = [name for name in getattr(evidence, "sizes", ()) if name not in _UNITS]
@@ -138,9 +142,9 @@ def members_of(evidence: Any, dim: str, question: Question = USUAL) -> Posterior
 
 def select_estimand(posterior: Posterior, of: str) -> tuple[Posterior, str]:
     """
-    Return the posterior that an estimand is of, and the estimand as that has it.
+    Return the posterior to use for an estimand, and the name of the estimand in it.
 
-    An estimand named after a dim that is pooled over is the parameter of each of its members.
+    The name of a pooled dimension refers to the parameters of its members.
     """
     if of in posterior.pooled_dims:
         return posterior.by(of), "parameter"

@@ -1,4 +1,4 @@
-"""The estimand, model and precision of a result: collected once, in the public function."""
+"""Estimand, model and precision of a result, collected once in the public function."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -13,16 +13,16 @@ from bayescm.validate import check_whole, fail
 @dataclass(frozen=True, eq=False)
 class Question:
     """
-    The estimand, the model with its keywords, and the precision of an answer.
+    Estimand, model with its keywords, and precision of a result.
 
-    Its fields have the names, the order and the defaults that they have in every public function,
-    where they are described (`bayescm.interval`). Private functions take a question, and pass it
-    on as it is.
+    The fields have the same names, order and defaults as the keywords of all public functions,
+    which are described in `bayescm.interval`. Private functions take a question and pass it on
+    unchanged.
 
     Attributes
     ----------
     of : str or tuple of str
-        The estimand. A summary may have several.
+        Estimand. A summary may have several.
     n : int, optional
         Size of the next test set.
     model : str or callable, optional
@@ -37,7 +37,7 @@ class Question:
     Raises
     ------
     ValueError
-        If a number of draws, the size of a test set or an accuracy is invalid.
+        If the number of draws, the size of the test set or the accuracy is invalid.
 
     Examples
     --------
@@ -57,36 +57,36 @@ class Question:
 
     def __post_init__(self):
         check_draws(self.draws)
-        if isinstance(self.of, str):  # each of several estimands gets a question of its own
+        if isinstance(self.of, str):  # several estimands are split into questions first
             check_size(self.n, self.of)
         _check_accuracy(self.accuracy)
 
     @classmethod
     def of_keywords(cls, **keywords: Any) -> "Question":
-        """Return a question of keywords as a public function takes them, the model's among them."""
+        """Return a question from the keywords of a public function and of its model."""
         names = {each.name for each in fields(cls)}
         own = {name: value for name, value in keywords.items() if name in names}
         return cls(**own, keywords={k: v for k, v in keywords.items() if k not in names})
 
     @property
     def of_model(self) -> dict[str, Any]:
-        """The keywords of the model, among them the prior if one is named."""
+        """Keywords of the model, including the prior if one is given."""
         prior = {} if self.concentration is None else {"concentration": self.concentration}
         return {**prior, **split(self.keywords)[0]}
 
     @property
     def of_sampler(self) -> dict[str, Any]:
-        """The options of the sampler."""
+        """Options of the sampler."""
         return split(self.keywords)[1]
 
 
 def check_draws(draws: Any) -> int | None:
-    """Return a number of draws, or raise if it is not one."""
+    """Return a number of draws; raise an error if it is invalid."""
     return None if draws is None else check_whole("draws", draws, 2, "draws", 20000)
 
 
 def check_size(n: Any, of: str) -> Any:
-    """Return the size of the next test set, or raise if it is not one or none is asked for."""
+    """Return the size of the next test set; raise an error if it is invalid or not applicable."""
     if n is not None and of != "predictive":
         raise fail("n is of the next test set", of, ["predictive"], "pass `of='predictive'` with n")
     if n is None or (isinstance(n, (int, np.integer)) and n >= 1):
@@ -101,5 +101,5 @@ def _check_accuracy(accuracy):
         raise fail("not a numerical accuracy", accuracy, "1e-12 to 0.1", todo)
 
 
-# The parameter, by the default model.
+# Parameter estimates with the default model.
 USUAL = Question()

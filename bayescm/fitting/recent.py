@@ -1,4 +1,4 @@
-"""The last few results of slow computations, found again by their inputs."""
+"""Cache of the most recent results of slow computations, for keys without a hash."""
 
 import threading
 from collections import deque
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 
 class Recent[Key, Value]:
     """
-    The last few results, by keys that a function compares.
+    Cache of the most recent results, for keys that a function compares.
 
-    `functools.lru_cache` needs keys with a hash. Evidence and graphs of models have none.
+    `functools.lru_cache` requires hashable keys, but evidence and graphs of models have no hash.
 
     Parameters
     ----------
     same : callable
-        From an earlier key and a new one to whether both have the same result.
+        Whether an earlier and a new key have the same result.
     size : int, default 8
-        Number of results that are kept.
+        Maximum number of cached results.
     """
 
     def __init__(self, same: Callable[[Key, Key], bool], size: int = 8):
@@ -27,7 +27,7 @@ class Recent[Key, Value]:
         return (value for _, value in list(self._entries))
 
     def find(self, key: Key) -> Value | None:
-        """Return the result of the same key, which is the latest one from now on, or None."""
+        """Return the result of an equal key and mark it as most recently used, or return None."""
         with self._lock:
             for place, (earlier, value) in enumerate(self._entries):
                 if self._same(earlier, key):
@@ -37,10 +37,10 @@ class Recent[Key, Value]:
         return None
 
     def keep(self, key: Key, value: Value) -> None:
-        """Keep a result, in the place of the one that was found the longest time ago."""
+        """Store a result in place of the least recently used one."""
         with self._lock:
             self._entries.append((key, value))
 
     def clear(self) -> None:
-        """Forget all results."""
+        """Remove all results."""
         self._entries.clear()

@@ -1,8 +1,8 @@
 """
-The posterior of a model that has no direct one: it is sampled by NUTS, and its draws answer.
+Posteriors of models without a direct posterior, sampled by NUTS.
 
-To sample takes seconds, and one question often follows another; so the process remembers the last
-few posteriors.
+Sampling takes seconds, and the same posterior is often needed several times. The most recent
+posteriors are therefore cached in the process.
 """
 
 import copy
@@ -35,7 +35,7 @@ def sampled_posterior(
     **options: Any,
 ) -> TreeDraws:
     """
-    Return the posterior of a PyMC model, sampled by NUTS unless it was a short while ago.
+    Return the posterior of a PyMC model, sampled by NUTS or taken from the cache.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ def sampled_posterior(
         Name of a model in ``bayescm.models``, or a function ``f(counts, **keywords)`` that returns
         a ``pymc.Model`` with a variable ``theta``, dims ``(..., actual, predicted)``.
     keywords : dict
-        Of the model.
+        Keywords of the model.
     random_seed : int, optional
     **options
-        ``draws`` and options of the sampler, as `bayescm.fit` takes them.
+        ``draws`` and sampler options, as in `bayescm.fit`.
 
     Warns
     -----
@@ -59,28 +59,29 @@ def sampled_posterior(
     if random_seed is not None and (kept := _posteriors.find(question)):
         return kept
     if (number := _fits_ahead.get()) > 1:
-        _fits_ahead.set(1)  # it is said once
+        _fits_ahead.set(1)  # report only once
         if watched():
             print(f"Up to {number} posteriors are sampled, one after another.", file=sys.stderr)
     tree = fit(evidence, model, method="nuts", **sampler, **keywords)
     posterior = fitted_posterior(tree)
     posterior.sampled = True
     posterior.how = f"NUTS ({posterior.size:,} draws in {posterior.draw_clusters} chains)"
-    _posteriors.keep(copy.deepcopy(question), posterior)  # the caller's arrays may change
+    _posteriors.keep(copy.deepcopy(question), posterior)  # in case the caller changes arrays
     return posterior
 
 
 def is_sampled(posterior: Posterior) -> bool:
-    """Return whether NUTS sampled a posterior to answer the question."""
+    """Check whether a posterior was sampled by NUTS for the current question."""
     return isinstance(posterior, TreeDraws) and posterior.sampled
 
 
 @contextmanager
 def several_fits(number: int) -> Iterator[None]:
     """
-    Say how many posteriors an answer needs before the first of them is sampled.
+    Announce the number of posteriors that a result needs, before the first one is sampled.
 
-    In terminals and notebooks, as the progress bar is shown; of direct posteriors nothing is said.
+    The message appears in terminals and notebooks, like the progress bar, and only if posteriors
+    are sampled.
     """
     token = _fits_ahead.set(number)
     try:
@@ -90,7 +91,7 @@ def several_fits(number: int) -> Iterator[None]:
 
 
 def _is_same(first: Any, second: Any) -> bool:
-    """Say whether two arguments are certain to mean the same."""
+    """Check whether two arguments are certainly equal."""
     if first is second:
         return True
     if type(first) is not type(second):

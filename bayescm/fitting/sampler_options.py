@@ -1,4 +1,4 @@
-"""Options of the sampler, with the names that they have in `pymc.sample`."""
+"""Options of the sampler, named as in `pymc.sample`."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -8,13 +8,13 @@ import numpy as np
 
 from bayescm.validate import check_choice, check_whole, fail
 
-# The samplers of `pymc.sample`; each but PyMC's own is a package of this name.
+# Samplers of `pymc.sample`. All except PyMC's own are packages with the same name.
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
-# Only PyMC's own sampler has these.
+# Options of PyMC's own sampler only.
 OF_PYMC = ("callback", "init", "jitter_max_retries", "mp_ctx", "n_init")
-# A compiled sampler of nutpie takes these each time it samples; others need a new compilation.
+# Options that a compiled nutpie sampler accepts at run time; others require a new compilation.
 OF_EACH_RUN = ("chains", "cores", "max_treedepth", "nuts", "progressbar", "target_accept", "tune")
-# `draws` and `random_seed` are arguments of every function, whether or not it samples.
+# `draws` and `random_seed` are missing, because they are arguments of every function.
 OPTIONS = (
     *OF_EACH_RUN,
     *OF_PYMC,
@@ -29,14 +29,14 @@ _OF_THE_TREE = ["include_transformed"]
 
 
 def split(keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keywords of the model, and the options of the sampler."""
+    """Split keywords into keywords of the model and options of the sampler."""
     of_model = {name: value for name, value in keywords.items() if name not in OPTIONS}
     options = {name: value for name, value in keywords.items() if name in OPTIONS}
     return of_model, options
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise an error if an option of the sampler is invalid, or has no effect."""
+    """Raise an error if an option of the sampler is invalid or has no effect."""
     sampler = options.get("nuts_sampler", "pymc")
     check_choice("nuts_sampler", sampler, list(SAMPLERS))
     for name in ("tune", "chains", "cores", "max_treedepth"):
@@ -57,8 +57,8 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def refuse_options(options: Mapping[str, Any], why: str) -> None:
-    """Raise an error if there are options of the sampler, and nothing is sampled."""
-    # What is not sampled shows no progress.
+    """Raise an error if options of the sampler are given, but nothing is sampled."""
+    # ``progressbar=False`` is harmless without sampling.
     named = [name for name, value in options.items() if name != "progressbar" or value]
     if named:
         listed = " and ".join(f"`{name}`" for name in named)
@@ -68,7 +68,7 @@ def refuse_options(options: Mapping[str, Any], why: str) -> None:
 
 
 def refuse_shared_names(model: Callable, options: Mapping[str, Any]) -> None:
-    """Raise an error if the function of a model has a keyword that is an option of the sampler."""
+    """Raise an error if a keyword of a model has the name of a sampler option."""
     shared = [name for name in options if name in inspect.signature(model).parameters]
     if shared:
         what = "the model and the sampler have a keyword of the same name"

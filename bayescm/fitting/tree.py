@@ -1,4 +1,4 @@
-"""The tree of a fit: one shape, whichever way the posterior was drawn."""
+"""Tree of a fit, in the same form for all sampling methods."""
 
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -26,9 +26,9 @@ ORDER = [
 ]
 LIKELIHOOD = {"posterior_predictive", "log_likelihood", "prior_predictive", "observed_data"}
 
-# The attribute of the root that says why there is no log likelihood.
+# Attribute of the root with the reason for a missing log likelihood.
 WHY_NO_LOG_LIKELIHOOD = "why_no_log_likelihood"
-# The attribute that says whether the log likelihood of a unit has its effects integrated out.
+# Attribute that states whether effects are integrated out of the log likelihood of a unit.
 EFFECTS = "log_likelihood_effects"
 DISCOUNTED = (
     "the likelihood is raised to a power below 1, which is no probability of the folds; leaving "
@@ -53,32 +53,32 @@ def build(
     Parameters
     ----------
     model : pymc.Model
-        The model the draws are from.
+        Model of the draws.
     groups : mapping of str to Dataset
-        ``posterior`` with draws of every free variable, and ``sample_stats`` where there is one.
+        ``posterior`` with draws of every free variable, and ``sample_stats`` if available.
     attrs : mapping
         Attributes of the root and of the group ``posterior``.
     scalars : mapping
-        Scalar coordinates, assigned in every group.
+        Scalar coordinates, which are assigned in every group.
     seed : numpy.random.SeedSequence
-        For the predictive and prior draws.
+        Seed of the predictive and prior draws.
     whole_counts : bool, default True
-        Whether the counts are whole numbers. Fractional ones have no likelihood to speak of.
+        Whether the counts are integers. Fractional counts have no likelihood.
 
     Returns
     -------
     xarray.DataTree
-        The groups of `ORDER` that have variables. An improper prior (a concentration of 0, a flat
-        variable) leaves out those of the prior, fractional counts those of the likelihood, and a
-        discounted likelihood the log likelihood, with the attribute `WHY_NO_LOG_LIKELIHOOD` of the
-        root.
+        Tree with the groups in `ORDER` that have variables. An improper prior (a concentration of
+        0, or a flat variable) omits the groups of the prior. Fractional counts omit the groups of
+        the likelihood. A discounted likelihood omits the log likelihood, and the root has the
+        attribute `WHY_NO_LOG_LIKELIHOOD`.
     """
     from pytensor import config
 
     predictive_seed, prior_seed = (int(sequence.generate_state(1)[0]) for sequence in seed.spawn(2))
     sampled = groups["posterior"]
     free = {variable.name: sampled[variable.name].values for variable in model.free_RVs}
-    with config.change_flags(traceback__limit=0):  # where nodes were made takes a fifth of the time
+    with config.change_flags(traceback__limit=0):  # saves a fifth of the time
         posterior = labelled(model, free | _deterministics(model, free), {**sampled.attrs, **attrs})
         groups = {**groups, "posterior": posterior}
         groups |= forward.predictive(model, posterior, predictive_seed)
@@ -93,18 +93,18 @@ def build(
         attrs = {**attrs, WHY_NO_LOG_LIKELIHOOD: DISCOUNTED}
     elif given := _effects_of_units(model):
         attrs = {**attrs, EFFECTS: f"conditional on {', '.join(given)}"}
-    # A model whose data are weights of what was seen observes no variable.
+    # Models that use the data as weights have no observed variables.
     order = [name for name in ORDER if name in groups and len(groups[name].data_vars)]
     fitted = {name: _finish(groups[name], coords, scalars) for name in order if name not in omitted}
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=dict(attrs)), **fitted})
 
 
 def _effects_of_units(model):
-    """Return the names of the free variables that have a value for each unit of the evidence."""
+    """Return the names of the free variables with one value per unit of the evidence."""
     dims, units = model.named_vars_to_dims, set()
     for variable in model.observed_RVs:
         named = dims.get(variable.name, ())
-        # The last dims are those of one observation, such as the cells of a table.
+        # The last dimensions belong to one observation, such as the cells of a table.
         units |= {*named[: len(named) - getattr(variable.owner.op, "ndim_supp", 0)]}
     units -= {None, *CELLS}
     free = [variable.name for variable in model.free_RVs]
@@ -112,7 +112,7 @@ def _effects_of_units(model):
 
 
 def with_counts(fitted: xr.DataTree, counts: xr.DataArray) -> xr.DataTree:
-    """Put the counts into a tree whose model wrote them into its graph as constants."""
+    """Add the counts to a tree whose model contains them as constants in its graph."""
     has_data = "constant_data" in fitted.children
     data = fitted["constant_data"].to_dataset() if has_data else xr.Dataset(attrs=ORIGIN)
     if "counts" not in data:
@@ -121,7 +121,7 @@ def with_counts(fitted: xr.DataTree, counts: xr.DataArray) -> xr.DataTree:
 
 
 def by_unit(fitted: xr.DataTree, posterior: Posterior) -> xr.DataTree:
-    """Put the log likelihood by unit into a tree, where a model's own is not by unit."""
+    """Add the log likelihood by unit to a tree whose model defines it differently."""
     sampled = fitted["posterior"].to_dataset()
     draws = {
         str(name): array.values.reshape(-1, *array.shape[2:]) for name, array in sampled.items()
@@ -145,22 +145,22 @@ def by_unit(fitted: xr.DataTree, posterior: Posterior) -> xr.DataTree:
 
 
 def _finish(group, coords, scalars):
-    """Give a group the coordinates of the model, typed as in every other group."""
+    """Assign the coordinates of the model to a group, with the same types as in other groups."""
     of_dims = {name: (name, values) for name, values in coords.items() if name in group.dims}
-    # A known prevalence may be both a scalar of the evidence and a variable of the model.
+    # A known prevalence may be a scalar of the evidence as well as a variable of the model.
     scalars = {name: value for name, value in scalars.items() if name not in group.data_vars}
-    # In one step, not as assignments one after the other.
+    # Construct in one step, which is faster than successive assignments.
     coords = {**group.coords.variables, **of_dims, **scalars}
     return xr.Dataset(group.data_vars.variables, coords, group.attrs)
 
 
 def is_discounted(model) -> bool:
-    """Say whether the likelihood is raised to a power, and no probability of anything."""
+    """Check whether the likelihood is raised to a power, so that it is not a probability."""
     return "omega" in model.named_vars and bool((model["omega"].get_value() != 1).any())
 
 
 def is_improper(model) -> bool:
-    """Say whether a Dirichlet prior has a parameter of 0, or a variable is flat."""
+    """Check whether a Dirichlet prior has a zero parameter, or a variable has a flat prior."""
     from pymc.distributions.continuous import FlatRV, HalfFlatRV
 
     if any(isinstance(variable.owner.op, FlatRV | HalfFlatRV) for variable in model.free_RVs):
@@ -171,12 +171,12 @@ def is_improper(model) -> bool:
 
 
 def _deterministics(model, free):
-    """Return the model's deterministic variables at the draws."""
+    """Return draws of the model's deterministic variables."""
     return forward.evaluate(model, "deterministics", _free_deterministics, free)
 
 
 def _free_deterministics(model):
-    """Return the deterministic variables that follow from the free ones, which stand by name."""
+    """Return the deterministic variables that depend on free variables only, and the free ones."""
     from pytensor.graph.traversal import ancestors
 
     observed = set(model.observed_RVs)
@@ -188,12 +188,12 @@ def _free_deterministics(model):
 
 
 def _densities(*parts):
-    """Return the function from a model to its log densities: of data, of parameters, or of both."""
+    """Return a function from a model to log densities of data, of parameters, or of both."""
 
     def densities(model):
         from pymc.model.transform.conditioning import remove_value_transforms
 
-        # Densities of the variables themselves, not of their unconstrained transforms.
+        # Use densities of the variables themselves, not of their unconstrained transforms.
         plain = remove_value_transforms(model)
         variables = [
             *(plain.observed_RVs if "log_likelihood" in parts else []),
@@ -210,7 +210,7 @@ def _logs(model, free):
     """
     Return the log likelihood of every observation and the log prior of every free variable.
 
-    A discounted likelihood is left out: `arviz.loo` divides the posterior by it.
+    A discounted likelihood is omitted, because `arviz.loo` would divide the posterior by it.
     """
     parts = {} if is_discounted(model) else {"log_likelihood": model.observed_RVs}
     if not is_improper(model):

@@ -1,9 +1,9 @@
 """
-Priors as pseudo-counts: prior knowledge, expressed as examples already seen.
+Priors as pseudo-counts: prior knowledge, expressed as a number of examples.
 
-Every function returns a concentration, a DataArray with dims (actual, predicted), that each model
-takes as ``concentration=``. Its sum is the number of examples it is worth (`examples`, also an
-attribute).
+Every function returns a concentration, a DataArray with dimensions (actual, predicted), which
+models accept as ``concentration=``. Its sum is the number of examples that the prior is worth
+(`examples`, also stored as an attribute).
 """
 
 from bayescm.answers.evidence_for import evidence_for

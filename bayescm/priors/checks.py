@@ -1,11 +1,11 @@
 """
-Checks of a prior: what it predicts, whether the evidence contradicts it, and what it changes.
+Checks of a prior: its predictions, conflicts with the data, and its influence on the posterior.
 
-Counts n of a test set of N examples have the prior predictive distribution
+The prior predictive distribution of counts n in a test set of N examples is
 
     p(n) = N! / prod n_i!  Gamma(A) / Gamma(N + A)  prod Gamma(n_i + a_i) / Gamma(a_i)
 
-with the concentration a and its sum A, the Dirichlet-multinomial.
+where a is the concentration and A its sum (the Dirichlet-multinomial distribution).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +22,9 @@ from bayescm.measures.labelled import measure_cells
 from bayescm.priors.pseudo_counts import check_concentration, named_priors, no_counts
 from bayescm.validate import check_seed, check_whole, fail
 
-# Tables whose log probabilities differ by less are equally probable: rounding.
+# Tolerance for ties: tables with a smaller difference in log probability are equally probable.
 _TIE = 1e-9
-# Log prior densities that vary by less, relative to their size, are constant: a flat prior.
+# Tolerance for flat priors: log densities with a smaller relative variation are constant.
 _FLAT = 1e-9
 
 
@@ -37,14 +37,16 @@ def predictive(
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
-    Draw measures of a test set of n examples from the prior predictive distribution.
+    Sample measures of a test set from the prior predictive distribution.
+
+    Use this to check whether a prior is plausible before any data are seen.
 
     Parameters
     ----------
     concentration : DataArray, float, or mapping of str to these
-        A prior as the functions of `bayescm.priors` return it, dims (actual, predicted), all
-        cells > 0; a number is that of every cell of two classes, the positive one last. A mapping
-        has a name for each prior, as :func:`table` takes it.
+        Prior with dimensions (actual, predicted) and all cells > 0, as returned by the functions of
+        `bayescm.priors`. A number is used for every cell of two classes, with the positive one
+        last. A mapping contains several named priors, as in :func:`table`.
     measures : name, function, or sequence of these
     n : int
         Size of the test set.
@@ -54,12 +56,12 @@ def predictive(
     Returns
     -------
     Dataset
-        One variable per measure, dims ([prior], draw, [class]); NaN where it is undefined.
+        One variable per measure, dims ([prior], draw, [class]); NaN if a measure is undefined.
 
     Raises
     ------
     ValueError, TypeError
-        If there is no prior, one is improper, or something else is given.
+        If no prior is given, a prior is improper, or the input is not a prior.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def _improper(cells):
 
 
 def _replicates(prior, n, draws, rng):
-    """Draw tables of n examples each, (draws, *prior.shape)."""
+    """Sample tables of n examples each, (draws, *prior.shape)."""
     theta = dirichlet.draw(prior, draws, rng, axes=prior.ndim).reshape(draws, -1)
     return rng.multinomial(n, theta / theta.sum(-1, keepdims=True)).reshape(draws, *prior.shape)
 
@@ -112,28 +114,28 @@ def conflict(
     random_seed: int = 0,
 ) -> xr.DataArray:
     """
-    Return how surprising the counts are under the prior: the prior-predictive tail probability.
+    Return the prior predictive tail probability of the counts.
 
-    A small value indicates that prior and evidence disagree, whether or not the posterior depends
-    on the prior, which is what `sensitivity` is about. With yesterday's posterior as the
-    prior, it tells whether a new batch is compatible with what came before.
+    A small value indicates that prior and data disagree, whether or not the posterior depends on
+    the prior (which `sensitivity` measures). With a previous posterior as the prior, this checks
+    whether a new batch is compatible with earlier data.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
-        Evidence.
+        Observed counts.
     concentration : float, array_like or DataArray, optional
-        The prior, all cells > 0; the default prior if omitted.
+        Prior, all cells > 0. By default the default prior.
     draws : int, default 10,000
-        Replicated tables of the same size; the standard error is sqrt(p (1 - p) / draws).
+        Number of replicated tables of the same size. The standard error is sqrt(p (1 - p) / draws).
     random_seed : int, default 0
 
     Returns
     -------
     DataArray, dims (..., part)
-        Probability under the prior of a table no more probable than the one observed: for the whole
-        table (part ``all``), the class totals (``totals``), and the answers to each actual class
-        given its total (the labels as text). NaN where a class has no examples.
+        Prior probability of a table that is at most as probable as the observed one. The part
+        ``all`` is for the whole table, ``totals`` for the class totals, and each class label (as
+        text) for the predictions given this actual class. NaN if a class has no examples.
 
     References
     ----------
@@ -191,7 +193,7 @@ def _tail_probabilities(cells, prior, draws, rng):
 
 
 def _tail_probability(counts, replicates, prior, axes):
-    """Return the share of replicates that are no more probable than the counts."""
+    """Return the proportion of replicates that are at most as probable as the counts."""
     observed = _log_probability(counts, prior, axes)
     limit = observed + _TIE * (1 + abs(observed))
     return float((_log_probability(replicates, prior, axes) <= limit).mean())
@@ -205,25 +207,26 @@ def sensitivity(
     tree: xr.DataTree, measures: str | Callable | Sequence[str | Callable] | None = None
 ) -> pd.DataFrame:
     """
-    Return how much measures change as the prior or likelihood is strengthened or weakened a little.
+    Return the sensitivity of measures to power-scaling of the prior and the likelihood.
 
-    ArviZ's power-scaling diagnostic. It is about the posterior: a prior that disagrees with the
-    evidence but is outweighed by it changes nothing here, and `conflict` alone shows it. It also
-    handles a flat prior: its powers are equally flat, so the sensitivity to it is 0.
+    This is ArviZ's power-scaling diagnostic of the posterior. A prior that disagrees with the data,
+    but is outweighed by them, has no effect here; use `conflict` to detect it. For a flat prior,
+    the sensitivity is 0, because its powers are equally flat.
 
     Parameters
     ----------
     tree : DataTree
-        A fit of one matrix, with the groups ``log_prior`` and ``log_likelihood``.
+        Fit of one matrix with the groups ``log_prior`` and ``log_likelihood``.
     measures : name, function, or sequence of these, optional
-        By default those of `bayescm.summary`.
+        Measures. By default those of `bayescm.summary`.
 
     Returns
     -------
     DataFrame
-        One row per measure (and class): columns ``prior``, ``likelihood`` (0 means none; above
-        0.05 deserves a look) and ``diagnosis``: "prior and evidence disagree" where both are
-        that large (potential prior-data conflict), "the prior dominates" where the prior alone is.
+        One row per measure (and class). The columns ``prior`` and ``likelihood`` are sensitivities:
+        0 means no influence, and values above 0.05 should be examined. The column ``diagnosis`` is
+        "prior and evidence disagree" if both are above 0.05 (potential prior-data conflict), and
+        "the prior dominates" if only the prior is.
 
     References
     ----------
@@ -264,7 +267,7 @@ def sensitivity(
 
 
 def _power_scaled(tree, draws, group):
-    """Return ArviZ's sensitivity of the measures to powers of the prior or of the likelihood."""
+    """Return ArviZ's sensitivity of the measures to powers of the prior or the likelihood."""
     from arviz_stats import psense
 
     logs = tree[f"log_{group}"].to_dataset()
@@ -276,7 +279,7 @@ def _power_scaled(tree, draws, group):
 
 
 def _by_row(dataset):
-    """Return a number for each measure, or for each of its classes."""
+    """Return one number per measure, or per class of a measure."""
     rows = {}
     for name, values in dataset.items():
         if values.ndim:
@@ -304,26 +307,28 @@ def table(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return the posterior under several priors, one below the other.
+    Return a summary table of the posterior under several priors.
+
+    Use this to show how much results depend on the prior.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
     priors : mapping of str to concentration, or one concentration
-        A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``. Of models with
-        further priors a name may stand for several keywords, as of groups
-        ``{"alike": {"spread": 0.3}, "apart": {"spread": 1.0}}``.
+        Named priors, e.g. ``{"flat": 1.0, "experts": priors.elicit(...)}``. For models with further
+        priors, a name can refer to several keywords, such as
+        ``{"alike": {"spread": 0.3}, "apart": {"spread": 1.0}}`` for groups.
     measures : name, function, or sequence of these, optional
-        By default those of `bayescm.summary`.
+        Measures. By default those of `bayescm.summary`.
     prob, kind, of, n, model, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
 
     Returns
     -------
     DataFrame
-        The tables of `bayescm.summary`, with the columns ``prior`` and ``examples`` (what each
-        prior is worth, NaN of a prior of another family and of one that leaves the concentration
-        as it is) in front.
+        Tables of `bayescm.summary`, with two additional columns at the front: ``prior`` (its name)
+        and ``examples`` (the number of examples that it is worth). ``examples`` is NaN for priors
+        of other families, and for entries that do not change the concentration.
 
     Examples
     --------
@@ -358,9 +363,9 @@ def table(
 
 
 def _examples(prior, counts):
-    """Return how many examples the prior of the cells is worth beside these counts."""
+    """Return the number of examples that the prior of the cells is worth, given these counts."""
     concentration = prior.get("concentration")
-    if callable(concentration) or "concentration" not in prior:  # its pseudo-counts are unknown
+    if callable(concentration) or "concentration" not in prior:  # no known pseudo-counts
         return float("nan")
     counts = matrices_of(counts)
     aligned, size = align(concentration, counts), counts.sizes["actual"]

@@ -1,8 +1,8 @@
 """
-Elicitation: from statements about measures to a prior, from intervals to beta distributions.
+Elicitation: priors from statements about measures, and beta distributions from intervals.
 
-Of two classes three measures determine the cells; precision p, recall r and accuracy a do so in
-closed form, Caelen's equation (8):
+With two classes, three measures determine the cells. For precision p, recall r and accuracy a, the
+solution has a closed form, Caelen's equation (8):
 
     TP = s r p,  FP = s r (1 - p),  FN = s (1 - r) p,  TN = a - TP,  s = (1 - a) / (p + r - 2 r p).
 
@@ -22,44 +22,46 @@ from bayescm.priors.pseudo_counts import Like, as_prior, no_counts
 from bayescm.validate import check_prob, fail
 
 _STARTS = 24
-_EXACT = 1e-9  # of the largest difference between a measure and the value asked for
-_EMPTY = 1e-7  # a cell that is closer to 0 is an empty one that the solver ran after
+_EXACT = 1e-9  # tolerance of the difference between a measure and its target
+_EMPTY = 1e-7  # smaller cells are treated as empty, i.e. as failures of the solver
 
 
 def elicit(*, weight: float, like: Like = None, **measures: Any) -> xr.DataArray:
     """
-    Return the prior whose expected cells yield given measures, as if from a pilot test.
+    Return the prior with given expected measures, as if from a pilot test.
+
+    Use this if experts or publications report measures rather than counts.
 
     Parameters
     ----------
     weight : float
-        How many examples this knowledge is worth, > 0.
+        Number of examples that this knowledge is worth, > 0.
     like : DataArray or sequence of labels, optional
         As in `default`.
     **measures
-        Of two classes three measures that determine the cells, by their names or aliases:
-        ``precision=0.6, recall=0.65, accuracy=0.6``, or ``prevalence, recall, specificity``, ...
-        Of more classes ``prevalence`` and ``recall``, each with a value for every class, in the
-        order of the labels or as a mapping by label.
+        Expected values of measures, by name or alias. For two classes, three measures that
+        determine the cells, such as ``precision=0.6, recall=0.65, accuracy=0.6``, or prevalence,
+        recall and specificity. For more classes, ``prevalence`` and ``recall``, each with a value
+        per class in the order of the labels or as a mapping by label.
 
     Returns
     -------
     DataArray, dims (actual, predicted)
-        All cells > 0, summing to `weight`.
+        Prior with all cells > 0, which sum to `weight`.
 
     Raises
     ------
     ValueError
-        If no table has these measures (the message says which condition fails and what would be
-        feasible), they do not determine it, or the weight is not > 0.
+        If no table has these measures (the message names the violated condition and feasible
+        values), if they do not determine the table, or if the weight is not > 0.
 
     Notes
     -----
-    Precision p, recall r and accuracy a have a closed-form solution, Caelen's equation (8), with
-    all cells > 0 if 1/r + 1/p - 1/a > 1. All other triples are solved numerically.
+    For precision p, recall r and accuracy a, there is a closed-form solution, Caelen's equation
+    (8). All cells are > 0 if 1/r + 1/p - 1/a > 1. All other triples are solved numerically.
 
-    Of more than two classes, the examples of a class that are not recognised are shared evenly
-    among the other classes: the table of largest entropy with these class sizes and recalls.
+    For more than two classes, the errors of a class are distributed evenly over the other classes.
+    This is the table with the largest entropy, given the class sizes and recalls.
 
     References
     ----------
@@ -87,7 +89,7 @@ def elicit(*, weight: float, like: Like = None, **measures: Any) -> xr.DataArray
 
 
 def _two_class_cells(measures: Mapping[str, float]) -> np.ndarray:
-    """Return the cell probabilities (2, 2), all > 0, that yield three measures."""
+    """Return the cell probabilities (2, 2), all > 0, that have three given measures."""
     resolved_measures = [resolve(name) for name in measures]
     canonical = [measure.canonical for measure in resolved_measures]
     if len(measures) != 3 or len(set(canonical)) != 3:
@@ -123,7 +125,7 @@ def _caelen(precision, recall, accuracy):
 
 
 def _solve(resolved_measures, measures):
-    """Solve for the cells by least squares from several starts, which must all agree."""
+    """Solve for the cells by least squares from several starting points, which must agree."""
     target = np.array(list(measures.values()), float)
 
     def residuals(logits):
@@ -166,9 +168,9 @@ def _cells(logits):
 
 def _class_cells(measures: Mapping[str, Any], labels: Sequence) -> np.ndarray:
     """
-    Return the cell probabilities (C, C) of more classes, from the size and the recall of each.
+    Return the cell probabilities (C, C) from the prevalence and recall of each class.
 
-    The errors of a class are shared evenly among the others.
+    The errors of a class are distributed evenly over the other classes.
     """
     values = {resolve(name).canonical: value for name, value in measures.items()}
     if set(values) != {"prevalence", "recall"} or len(measures) != 2:
@@ -184,7 +186,7 @@ def _class_cells(measures: Mapping[str, Any], labels: Sequence) -> np.ndarray:
 
 
 def _per_class(name, values, labels):
-    """Return a share strictly between 0 and 1 for every class, in the order of the labels."""
+    """Return proportions inside (0, 1) for all classes, in the order of the labels."""
     if isinstance(values, Mapping):
         if set(values) != set(labels):
             todo = f"pass {name} for each of them"
@@ -211,14 +213,14 @@ def from_rates(
     """
     Return the prior under which recall and specificity have given beta distributions.
 
-    Under `fixed_totals` these are their priors whatever the prevalence. Under
-    `dirichlet_multinomial` they are too, and the prevalence gets the distribution that goes with
-    them, ``Beta(examples of positives, examples of negatives)``.
+    These are the priors of recall and specificity in `fixed_totals`, for any prevalence, and in
+    `dirichlet_multinomial`. In the latter model, the prior of the prevalence is then
+    ``Beta(examples of positives, examples of negatives)``.
 
     Parameters
     ----------
     recall, specificity : Beta or (a, b), optional
-        From `beta`, or its parameters; by default those of the default prior, (0.5, 0.5).
+        Result of `beta`, or the parameters. By default (0.5, 0.5), as in the default prior.
     like : DataArray or sequence of two labels, optional
         As in `default`.
 
@@ -256,27 +258,27 @@ def _beta_parameters(name, distribution):
 
 def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     """
-    Return the maximum-entropy beta distribution with a given mass between two values.
+    Return the maximum-entropy beta distribution with given probability between two values.
 
-    "I am 90% sure that recall lies between .6 and .8" becomes ``beta(0.6, 0.8, prob=0.9)``, which
-    agrees with PreliZ's ``maxent`` to three digits.
+    For example, "I am 90% sure that recall is between 0.6 and 0.8" becomes
+    ``beta(0.6, 0.8, prob=0.9)``. The result agrees with PreliZ's ``maxent`` to three digits.
 
     Parameters
     ----------
     lower, upper : float
-        0 <= lower < upper <= 1, not both at the ends.
+        Limits of the interval, with 0 <= lower < upper <= 1. They cannot be 0 and 1 together.
     prob : float, default 0.9
-        The mass between them.
+        Probability of the interval.
 
     Returns
     -------
     Beta
-        With attributes ``a`` and ``b``; pass it to `from_rates`.
+        Distribution with attributes ``a`` and ``b``, which can be passed to `from_rates`.
 
     Raises
     ------
     ValueError
-        If the values are not in order within [0, 1].
+        If the limits are not in increasing order within [0, 1].
 
     References
     ----------

@@ -1,8 +1,8 @@
 """
-Pseudo-counts from rules and from earlier evidence, and what every prior is: a concentration.
+Pseudo-counts: priors from rules and from earlier data, all in the form of a concentration.
 
-The rules put the same number of examples into every cell. A power prior is a base prior plus the
-counts of an earlier test, each of its examples worth a fraction of a new one.
+Rules use the same number of examples in every cell. A power prior is a base prior plus the counts
+of an earlier test, in which each example is worth a fraction of a new one.
 """
 
 import json
@@ -22,13 +22,13 @@ Like = xr.DataArray | Sequence | None
 
 def default(like: Like = None) -> xr.DataArray:
     """
-    Return the prior that every model takes by default: two examples, spread over all cells.
+    Return the default prior of all models, which is worth two examples spread over all cells.
 
     Parameters
     ----------
     like : DataArray or sequence of labels, optional
-        Evidence, or the class labels (of two, the positive one last). By default
-        "negative" and "positive", as in `from_cells`.
+        Evidence with the class labels, or the labels themselves. With two labels, the positive one
+        is last. By default "negative" and "positive", as in `from_cells`.
 
     Returns
     -------
@@ -45,9 +45,9 @@ def default(like: Like = None) -> xr.DataArray:
 
 def uniform(like: Like = None) -> xr.DataArray:
     """
-    Return the uniform prior: one example per cell, every matrix equally probable.
+    Return the uniform prior: one example per cell, so that all matrices are equally probable.
 
-    For many classes it is a strong prior: ``C**2`` examples of random guessing.
+    With many classes this is a strong prior, which is worth ``C**2`` examples of random guessing.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def uniform(like: Like = None) -> xr.DataArray:
 
 def jeffreys(like: Like = None) -> xr.DataArray:
     """
-    Return Jeffreys' prior for the cells: half an example per cell.
+    Return the Jeffreys prior of the cells: half an example per cell.
 
-    For two classes it is the default; for C classes it is worth ``C**2 / 2`` examples.
+    With two classes it is the default prior. With C classes it is worth ``C**2 / 2`` examples.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ def jeffreys(like: Like = None) -> xr.DataArray:
 
 def haldane(like: Like = None) -> xr.DataArray:
     """
-    Return Haldane's prior: no example in any cell, an improper distribution.
+    Return the Haldane prior, an improper distribution with zero examples in every cell.
 
-    The posterior is proper only where every cell was seen. Where one is empty some measures still
-    have one (precision, where no positive was missed), and the others are refused. NUTS cannot
-    start from this prior.
+    The posterior is proper only if all cells have examples. If a cell is empty, some measures still
+    have a posterior (for example precision, if there are no false negatives), and others raise an
+    error. NUTS cannot be used with this prior.
 
     Parameters
     ----------
@@ -126,14 +126,16 @@ def from_counts(pilot: xr.DataArray, discount: float = 1.0, *, base: Any = None)
     """
     Return the power prior from an earlier test: a base prior plus a fraction of its counts.
 
+    Use this if the earlier test is relevant, but less so than new data.
+
     Parameters
     ----------
     pilot : DataArray
         Counts of an earlier test, dims (..., actual, predicted).
     discount : float, default 1
-        What one of its examples is worth today, in [0, 1].
+        Weight of one example of the pilot, relative to a new one, in [0, 1].
     base : float, array_like or DataArray, optional
-        The prior before the pilot; `default` if omitted.
+        Prior before the pilot. By default `default`.
 
     Returns
     -------
@@ -165,18 +167,20 @@ def from_posterior(
     approximate: bool = False,
 ) -> xr.DataArray:
     """
-    Return yesterday's posterior as today's prior, its evidence discounted.
+    Return the prior from an earlier posterior, with its data discounted.
+
+    Use this for sequential updating: the posterior of one batch is the prior of the next.
 
     Parameters
     ----------
     posterior : DataTree, Dataset or DataArray
-        The tree of a fit of `dirichlet_multinomial` or `pooled_folds`; a state of `online.update`;
-        or a concentration, all of which is then discounted (it no longer knows its base).
+        Tree from a fit of `dirichlet_multinomial` or `pooled_folds`, or a state of `online.update`.
+        A concentration is discounted as a whole, because its base prior is unknown.
     discount : float, default 1
-        What one of its examples is worth today, in [0, 1].
+        Weight of one example of the earlier data, relative to a new one, in [0, 1].
     approximate : bool, default False
-        Whether a posterior that is not a Dirichlet distribution may be replaced by the one with the
-        same means and the same total variance of the cells.
+        Whether to approximate a posterior that is not a Dirichlet distribution by the Dirichlet
+        distribution with the same means and total variance of the cells.
 
     Returns
     -------
@@ -207,7 +211,7 @@ def from_posterior(
     if _is_dirichlet(posterior):
         constants = posterior["constant_data"].to_dataset()
         counts = constants["counts"]
-        if "omega" in constants:  # folds count as their sum, discounted
+        if "omega" in constants:  # folds enter as their discounted sum
             folds = [dim for dim in ("repeat", "fold") if dim in counts.dims]
             counts = counts.sum(folds) * constants["omega"]
         return as_prior(constants["concentration"] + discount * counts, "power")
@@ -230,9 +234,9 @@ def _is_dirichlet(tree):
 
 def _matched_dirichlet(tree):
     """
-    Return the Dirichlet with the means and the total variance of the draws of the cells.
+    Return the Dirichlet distribution with the means and total variance of the cell draws.
 
-    Its total A is that of sum_i var(theta_i) = sum_i m_i (1 - m_i) / (A + 1).
+    Its total A solves sum_i var(theta_i) = sum_i m_i (1 - m_i) / (A + 1).
     """
     draws = tree["posterior"].to_dataset()
     if "theta" not in draws:
@@ -253,12 +257,12 @@ def _check_discount(discount):
 
 def examples(concentration: xr.DataArray) -> float:
     """
-    Return how many examples a prior is worth.
+    Return the number of examples that a prior is worth.
 
     Parameters
     ----------
     concentration : DataArray, dims (..., actual, predicted)
-        Prior pseudo-counts, as the functions of this module return them.
+        Prior pseudo-counts, as returned by the functions of this module.
 
     Examples
     --------
@@ -270,7 +274,7 @@ def examples(concentration: xr.DataArray) -> float:
 
 
 def check_concentration(concentration: Any) -> xr.DataArray:
-    """Return a prior in canonical order, or raise where it is no pseudo-counts of cells."""
+    """Return a prior in canonical order; raise an error if it is not a concentration."""
     allowed, todo = "pseudo-counts with dims actual and predicted", "pass e.g. priors.jeffreys()"
     check_is(concentration, xr.DataArray, "a concentration", allowed, todo)
     if not set(CELLS) <= set(concentration.dims):
@@ -278,7 +282,7 @@ def check_concentration(concentration: Any) -> xr.DataArray:
     return in_order(concentration)
 
 
-# Priors of models that are no pseudo-counts of the cells.
+# Keywords of models for priors, including those that are not pseudo-counts.
 KEYWORDS_OF_MODELS = (
     "concentration",
     "covariates",
@@ -296,12 +300,12 @@ KEYWORDS_OF_MODELS = (
 
 def named_priors(priors: Any) -> dict[str, Any]:
     """
-    Return priors by name: a mapping as it is, and a single prior under the name that it has.
+    Return priors by name; a single prior gets its stored name.
 
     Raises
     ------
     ValueError, TypeError
-        If there are none, a name is a keyword of models, or measures stand in their place.
+        If there are no priors, a name is a keyword of a model, or measures are given instead.
 
     Examples
     --------
@@ -329,7 +333,7 @@ def named_priors(priors: Any) -> dict[str, Any]:
 
 
 def as_prior(concentration: xr.DataArray, name: str) -> xr.DataArray:
-    """Return pseudo-counts that say which prior they are and what it is worth."""
+    """Return pseudo-counts with the name and the worth of the prior as attributes."""
     prior = concentration.rename("concentration")
     n = examples(prior)
     description = f"{name} prior, worth {n:.4g} examples"
@@ -338,7 +342,7 @@ def as_prior(concentration: xr.DataArray, name: str) -> xr.DataArray:
 
 
 def no_counts(like: Like) -> xr.DataArray:
-    """Return one matrix of zeros with the classes of evidence, or with these labels."""
+    """Return a matrix of zeros with the classes of the evidence, or with the given labels."""
     if isinstance(like, xr.DataArray):
         counts = as_counts(like)
         counts = counts.isel({dim: 0 for dim in counts.dims[:-2]}, drop=True) * 0.0
