@@ -1,48 +1,54 @@
 r"""
-The direct posterior of `bayescm.models.repeated_items`: items that were answered several times.
+Direct posterior of `bayescm.models.repeated_items`: repeated answers to items.
 
-**One answer to each item** (`SingleAnswers`) tells the mean of all items like these and nothing
-else, as the likelihood of the shares hangs on the mean of the rates alone. With x right answers of
-n and a pseudo-items, half of them right, the mean is Beta(x + a / 2, n - x + a / 2), by Jeffreys'
-prior where a = 1. Where two systems answer the same items, of which the first alone has w right and
-the second alone l, the difference of their means is W - L of
+**One answer to each item** (`SingleAnswers`). The likelihood depends only on the mean of the rates,
+so only the mean over the population of items is identified. With x correct answers of n and a
+pseudo-items, half of them correct, the mean is Beta(x + a / 2, n - x + a / 2). For a = 1 this is
+Jeffreys' prior.
 
-.. math:: (W, L, \cdot) \sim \mathrm{Dirichlet}(w + a/4, \; l + a/4, \; n - w - l + a/2),
+Consider two systems on the same items. Only the first is correct on w items, and only the second on
+l items. The difference of their means is W - L with
 
-`bayescm.distributions.differences.Discordant`: in the pseudo-items they are right independently of
-one another. Nothing is drawn but ranks, which are of all systems at once, and items in groups.
+.. math:: (W, L, \cdot) \sim \mathrm{Dirichlet}(w + a/4, \; l + a/4, \; n - w - l + a/2).
 
-**Several answers.** The rates of items are a mixture of M components, whose weights w and rates q
-are drawn by Gibbs sampling (`bayescm.inference.binomial_mixture` has the formulas). A measure f,
-such as pass@k, is
+See `bayescm.distributions.differences.Discordant`. In the pseudo-items, the two systems are correct
+independently. Draws are only needed for ranks, which involve all systems, and for items in groups.
+
+**Several answers.** The rates of items have a mixture distribution of M components with weights w
+and rates q. Both are sampled by Gibbs sampling (`bayescm.inference.binomial_mixture` has the
+formulas). A measure f, such as pass@k, is
 
 .. math:: \sum_m w_m f(q_m), \qquad \sum_m \frac{N_m}{n} f(q_m), \qquad f(q_j), \; j \sim w
 
-in the population, for the n observed items (:math:`N_m` of them are of component m), and for one
-new item.
+in the population, for the n observed items (:math:`N_m` of them in component m), and for one new
+item.
 
-*One further run* of T attempts at each observed item (``of="predictive"``) has right answers
+*One further run* of T attempts at each observed item (``of="predictive"``) has the numbers of
+correct answers
 
-.. math:: c_i \sim \mathrm{Binomial}(T, q_{m(i)}),
+.. math:: c_i \sim \mathrm{Binomial}(T, q_{m(i)}).
 
-and the measure of the run is the mean over the items of its unbiased estimate
-:math:`h_T(c_i)` from T answers (`bayescm.measures.attempts`).
+The measure of the run is the mean over the items of the unbiased estimate :math:`h_T(c_i)` from T
+answers (`bayescm.measures.attempts`).
 
-*Items in groups.* The weighted likelihood bootstrap (Newton & Raftery 1994): each draw weights
-whole groups, with gamma variates of such a shape that means vary as a t distribution does
-(`bayescm.inference.bayesian_bootstrap`), and maximises the likelihood of the mixture by EM
-(`bayescm.inference.em`). The rates are then on a grid, and the pseudo-items of the prior have gamma
-variates as weights. If the rates of items were drawn one by one, groups would differ too little.
+*Items in groups* use the weighted likelihood bootstrap (Newton & Raftery 1994). Each draw weights
+whole groups by gamma variables. Their shape is chosen so that means vary like a t distribution
+(`bayescm.inference.bayesian_bootstrap`). The EM algorithm (`bayescm.inference.em`) then maximises
+the likelihood of the mixture. The rates are on a grid, and the pseudo-items of the prior have gamma
+weights. If the rates of items were sampled one by one, the variation between groups would be too
+small.
 
-*Several systems on the same items.* Each system has its own posterior, also if it is evaluated with
-others. The draws of the population are put into the order (Schefzik, Thorarinsdottir & Gneiting
-2013) of a joint posterior of all systems: the Bayesian bootstrap of the observed rates of right
-answers, with weights of the items, half a pseudo-item at each end and two pseudo-items of
-disagreement that all systems share. One new item is one of the n items, or a pseudo-item with the
-probability :math:`\alpha / (n + \alpha)`, for all systems; each system's rate at the item is drawn
-given its own answers. In a share of the draws all systems have the same quantile of their rates, so
-that the covariance of the rates over the items is that of the observed rates. In a pseudo-item all
-systems have the rate 0, the rate 1, or the component of the same rank.
+*Several systems on the same items.* Each system has the same posterior as if it were evaluated
+alone. The draws of the population are reordered (Schefzik, Thorarinsdottir & Gneiting 2013) to
+match a joint posterior of all systems. This is the Bayesian bootstrap of the observed rates of
+correct answers, with weights of the items. Half a pseudo-item is at each end, and all systems share
+two pseudo-items of disagreement.
+
+One new item is one of the n items or, with the probability :math:`\alpha / (n + \alpha)`, a
+pseudo-item, for all systems. Each system's rate at the item is sampled given its own answers. In a
+proportion of the draws, all systems have the same quantile of their rates. The proportion is chosen
+so that the covariance of the rates over the items equals the covariance of the observed rates. At a
+pseudo-item, all systems have the rate 0, the rate 1, or the component of the same rank.
 
 References
 ----------
@@ -80,21 +86,23 @@ from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.posteriors.sliced_items import SlicedItems
 from bayescm.validate import fail
 
-# Draws by default: the ends of a 95 % interval then err by less than a tenth of a standard
-# deviation (differences of 100 to 5,000 items with 4 and 8 answers, four seeds each).
+# Default number of draws. The errors of the ends of a 95% interval are then below a tenth of a
+# standard deviation. This was measured for differences of 100 to 5,000 items with 4 and 8 answers,
+# with four seeds each.
 _DRAWS = 4000
-_AT_ONCE = 2e6  # numbers in memory at once, 16 MB of each array
-# Fewer groups of items are refused: beside four or fewer the prior, which counts as one, is a fifth
-# or more of what all items are known by. Fewer items without groups are cautioned of than six: of
-# five that are always right or always wrong pass@4 of all is held in .80 (docs/results/
-# small_evidence.csv).
+_AT_ONCE = 2e6  # largest number of values in an array, 16 MB
+# Fewer groups of items are rejected. With four or fewer, the prior, which is worth one group, has a
+# weight of a fifth or more. For fewer than six items without groups, a caution is added. With five
+# items that are always correct or always wrong, the coverage of pass@4 of all items is 0.80
+# (docs/results/small_evidence.csv).
 _FEWEST = 5
 _FEW_ITEMS = 6
 
-COMPONENTS = 24  # of the mixture of rates alone
-COMPONENTS_WITH_WAYS = 48  # of the mixture of rates and ways in which wrong answers are shared
+COMPONENTS = 24  # components of a mixture of rates
+COMPONENTS_WITH_WAYS = 48  # components of a mixture of rates and of patterns of wrong answers
 END = 0.02  # prior share of each of the rates 0 and 1
-# One wrong answer, a common one among others, some alike, and hardly ever the same twice.
+# Patterns of wrong answers: a single one, a common one among others, a few equal ones, and hardly
+# any repetition.
 WRONG = (
     Wrong(1.0, 1),
     Wrong(0.5, 1),
@@ -105,40 +113,45 @@ WRONG = (
     Wrong(0.5, 10_000),
     Wrong(0.0, 10_000),
 )
-# Gibbs sampling.
+# Settings of Gibbs sampling.
 CHAINS = 100
-BURN = 40  # sweeps that are left out first
-THIN = 2  # sweeps from one draw of a chain to the next
-# For items in groups.
-GRID = 101  # rates of the grid, closer than the likelihood of 1,000 attempts is wide
-VOTES_GRID = 21  # rates of the grid with ways
+BURN = 40  # discarded sweeps at the start of a chain
+THIN = 2  # sweeps per draw of a chain
+# Settings for items in groups.
+GRID = 101  # rates of the grid, at distances below the width of the likelihood of 1,000 attempts
+VOTES_GRID = 21  # rates of the grid with patterns of wrong answers
 _STEPS = 40  # of EM
-_STEPS_WRONG = 120  # of EM with ways
-# Smaller numbers would only slow EM down.
+_STEPS_WRONG = 120  # EM steps with patterns of wrong answers
+# Smaller values would only slow EM down.
 _LEAST_LIKELIHOOD = 1e-12
 _LEAST_ITEMS = 1e-20
-_EFFECTIVE_SHARE = 0.4  # of the draws, as if they were independent
-# Log probability that stands for 0, so that items that no way explains yet have a component too.
+_EFFECTIVE_SHARE = 0.4  # effective proportion of the draws
+# Log probability that replaces -inf, so that items without a possible pattern still have a
+# component.
 _IMPOSSIBLE = -1e4
-_FEW_ATTEMPTS = 4  # fewer hardly identify how rates of two systems at one item depend on each other
+# Fewer attempts hardly identify the dependence between two systems' rates at an item.
+_FEW_ATTEMPTS = 4
 
 
 def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Posterior:
     """
-    Return the posterior of the rates of items that were answered several times.
+    Return the posterior of the rates of items with several answers.
+
+    Use it for several attempts at the same items, such as benchmarks of language models that are
+    sampled more than once.
 
     Parameters
     ----------
     attempts : xarray.Dataset
-        From :func:`bayescm.from_attempts`. Items that come in groups are drawn by their groups.
-        Every slice has a posterior of its own.
+        Attempts from :func:`bayescm.from_attempts`. Items in groups are resampled by group. Slices
+        have separate posteriors.
     concentration : float, default 1
-        Prior pseudo-items, > 0; 1 in 25 of them is at the rates 0 and 1.
+        Prior pseudo-items, > 0. The proportion 1/25 of them has the rates 0 and 1.
 
     Returns
     -------
     RepeatedItems or RepeatedItemsBySlice
-        Of one answer to each item `SingleAnswers`.
+        For one answer to each item, `SingleAnswers`.
 
     Raises
     ------
@@ -174,7 +187,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Poste
 
 
 def _check_groups(group):
-    """Raise where the groups of some items are too few to tell of others."""
+    """Raise an error if there are too few groups of items."""
     if (number := len(np.unique(group))) < _FEWEST:
         todo = (
             "what few groups share is not known; `from_attempts` without group takes items as alike"
@@ -184,18 +197,18 @@ def _check_groups(group):
 
 def check_reach(measure: Callable, reach: int, *, of_all_items: bool) -> None:
     """
-    Refuse what is about more answers than most items have.
+    Raise an error if a measure needs more answers than most items have.
 
-    One answer to each item tells the mean of all items like these, and not how items differ: with
-    the same mean their rates may be all the same or all 0 and 1.
+    One answer to each item identifies the mean over the population of items, but not how items
+    differ. Rates with the same mean may be all equal, or all 0 and 1.
 
     Parameters
     ----------
     measure : callable
     reach : int
-        How many attempts most items have.
+        Number of attempts that most items have.
     of_all_items : bool
-        Whether it is about all items like these, and not about those at hand or a new one.
+        Whether the estimand is the population of items, not the observed or a new item.
     """
     form, name = getattr(measure, "form", None), getattr(measure, "__name__", repr(measure))
     least = form.answers if isinstance(form, Repeated) else 2 if reach < 2 else 1
@@ -213,7 +226,7 @@ def check_reach(measure: Callable, reach: int, *, of_all_items: bool) -> None:
 
 
 def _few_items(items: int, concentration: float, estimated: str) -> list[str]:
-    """Say that few items tell little of others."""
+    """Return a caution about results for other items from few items."""
     if estimated == "share_item" or items >= _FEW_ITEMS:
         return []
     others = "a new item" if estimated == "share_new" else "all items like these"
@@ -227,32 +240,32 @@ def _few_items(items: int, concentration: float, estimated: str) -> list[str]:
 
 ESTIMANDS = {
     "parameter": "share",
-    "population": "share",  # all items like these: the shares of the sorts of items
-    "finite": "share_item",  # the items at hand: how many are of each sort
-    "new": "share_new",  # one item not seen yet, of one sort that is drawn by the shares
-    "predictive": "share_item",  # one further run at the items at hand
+    "population": "share",  # population of items: shares of the components
+    "finite": "share_item",  # observed items: number in each component
+    "new": "share_new",  # one new item from a sampled component
+    "predictive": "share_item",  # one further run at the observed items
 }
 
 
 class SingleAnswers(SlicedItems):
     """
-    The posterior of the mean of items that were answered once.
+    Posterior of the mean of items with one answer each.
 
     Attributes
     ----------
     evidence : Dataset
-        Canonical attempts, one of each system at every item.
+        Canonical attempts, one per system and item.
     right : ndarray, shape (K, n)
-        Which answers of each system are right, 1 or 0.
+        1 for correct answers of each system, else 0.
     group : ndarray, shape (n,), or None
-        The number of the group that each item belongs to, where they come in groups.
+        Index of the group of each item, if there are groups.
     concentration : float
         Pseudo-items of the prior.
     """
 
     measured_variable = "attempts"
     estimands = ESTIMANDS
-    has_model = False  # which has no rates: one attempt does not show how items differ
+    has_model = False  # one attempt does not show how items differ
     how = "draws of the shares of items by the Bayesian bootstrap"
     reach = 1
 
@@ -273,27 +286,27 @@ class SingleAnswers(SlicedItems):
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of items, for every slice and system."""
+        """The number of items of each slice and system."""
         numbers = np.repeat([len(items) for items in self.slices], len(self.right))
         return self.template.to_dataarray(numbers.reshape(self.template.shape))
 
     @property
     def values_per_draw(self) -> int:
-        """The weights of all items, and two numbers of each system."""
+        """The number of values in memory for one draw."""
         return self.right.shape[1] + 2 * len(self.right)
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say that few items tell little of others."""
+        """Return a caution about few items."""
         fewest = min(len(items) for items in self.slices if len(items))
         return _few_items(fewest, self.concentration, self.estimands[of])
 
     def value(self, measure: Callable, population: Rates, items: np.ndarray) -> np.ndarray:
-        """Return the mean of a population; what one answer to each does not tell is refused."""
+        """Return the mean of a population; reject measures that need more answers."""
         check_reach(measure, self.reach, of_all_items=True)
         return measure(population)
 
     def population(self, items: np.ndarray, size: int, rng: np.random.Generator, of: str) -> Rates:
-        """Draw how many of all items like some are answered rightly by each system."""
+        """Sample the proportion of items in the population that each system solves."""
         self._check_estimand(of)
         systems, pseudo_items = len(self.right), rng.standard_gamma(self.concentration, (size, 1))
         half = self.concentration / 2
@@ -309,12 +322,12 @@ class SingleAnswers(SlicedItems):
         return self._rates((right + weight @ self.right[:, items].T) / total, items)
 
     def sample(self, items: np.ndarray) -> Rates:
-        """Return the share of right answers of each system, as one draw."""
+        """Return the proportion of correct answers of each system, as one draw."""
         with np.errstate(invalid="ignore"):
             return self._rates(self.right[None, :, items].sum(axis=2) / len(items), items)
 
     def _rates(self, mean, items):
-        """Return items that are answered rightly always or never; NaN of a slice without items."""
+        """Return the distribution of the rates 0 and 1, with NaN for a slice without items."""
         mean = mean if len(items) else np.full_like(mean, np.nan)
         return Rates(np.array([0.0, 1.0]), np.stack([1 - mean, mean], axis=-1))
 
@@ -323,12 +336,12 @@ class SingleAnswers(SlicedItems):
             check_reach(MEAN, self.reach, of_all_items=False)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the share of right answers, ([slices], [K])."""
+        """Return the proportion of correct answers, ([slices], [K])."""
         self._check_estimand(of)
         return super().point(measure, of)
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the beta distribution of the mean; None where items come in groups."""
+        """Return the beta distribution of the mean, or None for items in groups."""
         self._check_estimand(of)
         check_reach(measure, self.reach, of_all_items=True)
         if self.group is not None or not self.batch.values.all():
@@ -345,7 +358,7 @@ class SingleAnswers(SlicedItems):
         *,
         of: str = "parameter",
     ) -> Distribution | None:
-        """Return the difference of the means of two systems; None where items come in groups."""
+        """Return the difference of the means of two systems, or None for groups."""
         self._check_estimand(of)
         check_reach(measure, self.reach, of_all_items=True)
         dims = slice_dims(self.evidence)
@@ -364,7 +377,7 @@ class SingleAnswers(SlicedItems):
         )
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Refuse: the model is of how items differ."""
+        """Raise an error: one answer does not identify the shares of the rates."""
         raise _shares_unknown(self.reach)
 
 
@@ -376,18 +389,18 @@ def _shares_unknown(attempts):
 
 class RepeatedItems(Posterior):
     """
-    The posterior of the rates of items that were answered several times.
+    Posterior of the rates of items with several answers.
 
     Attributes
     ----------
     n_right, n_attempts : ndarray, shape (K, I)
-        Right answers and attempts of each system at each item.
+        Correct answers and attempts of each system at each item.
     group : ndarray, shape (I,), or None
-        The number of the group that each item belongs to, where they come in groups.
+        Index of the group of each item, if there are groups.
     reach : int
-        How many attempts most items have.
+        Number of attempts that most items have.
     answer : ndarray, shape (K, I, T), or None
-        Which answers of an item are equal, where that is known.
+        Codes of the answers to each item, equal for equal answers, if known.
     concentration : float
         Pseudo-items of the prior.
     """
@@ -415,7 +428,7 @@ class RepeatedItems(Posterior):
 
     @property
     def how(self) -> str:  # type: ignore[override]
-        """How the draws are made."""
+        """Description of the method that produces the draws."""
         if self.group is None:
             return "draws by Gibbs sampling"
         return (
@@ -424,7 +437,7 @@ class RepeatedItems(Posterior):
         )
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return what makes results about other items doubtful: few items, or few attempts."""
+        """Return cautions about other items: few items, or few attempts."""
         caveats = _few_items(self.n_right.shape[1], self.concentration, self.estimands[of])
         if of == "new" and len(self.n_right) > 1 and self.reach < _FEW_ATTEMPTS:
             caveats.append(
@@ -436,7 +449,7 @@ class RepeatedItems(Posterior):
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a PyMC model: of one system, on items that do not come in groups."""
+        """Whether there is a PyMC model: for one system and items without groups."""
         return self.names is None and self.group is None
 
     @property
@@ -446,7 +459,7 @@ class RepeatedItems(Posterior):
 
     @cached_property
     def template(self):
-        """The systems."""
+        """The dim of the systems, if any."""
         return (
             LabelTemplate()
             if self.names is None
@@ -455,16 +468,16 @@ class RepeatedItems(Posterior):
 
     @cached_property
     def batch(self):
-        """The number of items, for every system."""
+        """The number of items of each system."""
         return self.template.to_dataarray(np.full(self.template.shape, self.n_right.shape[1]))
 
     @property
     def values_per_draw(self):
-        """The weight and the rate of every component, of each system."""
+        """The number of values in memory for one draw."""
         return 2 * len(self.n_right) * self._components(self.answer is not None)
 
     def draws_by_default(self, of, *, joint=False):
-        """Return how many draws are made where nothing else is asked for."""
+        """Return the default number of draws."""
         return _DRAWS
 
     def draw(
@@ -476,7 +489,7 @@ class RepeatedItems(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, [K])."""
+        """Sample several measures jointly, (size, [K])."""
         for measure in measures:
             self.check_reach(measure, of)
         votes = self.counts_votes(measures)
@@ -493,7 +506,7 @@ class RepeatedItems(Posterior):
         return [_in_order_of(order, draws, rng) for order, draws in zip(joint, values, strict=True)]
 
     def _estimates_of_run(self, measure, n):
-        """Return the estimates (n + 1,) of a measure from 0, 1, ... right answers of n."""
+        """Return the estimates (n + 1,) of a measure for 0, 1, ..., n correct answers."""
         attempts = int(self.reach if n is None else n)
         form, name = getattr(measure, "form", None), getattr(measure, "__name__", repr(measure))
         if not isinstance(form, Repeated) or form.of_sample is None or not form.is_mean:
@@ -521,13 +534,14 @@ class RepeatedItems(Posterior):
             part = slice(start, start + step)
             rate = rates.support[part, ..., None]
             probability = np.clip(np.exp(log_binomial(right, n_outcomes - 1, rate)), 0, 1)
-            probability /= probability.sum(axis=-1, keepdims=True)  # of rounding
+            probability /= probability.sum(axis=-1, keepdims=True)  # removes rounding errors
             drawn = rng.multinomial(number[part], probability)
-            shares.append(drawn.sum(axis=-2) / n_items)  # of items with 0, 1, ... right answers
+            # Shares of items with 0, 1, ... correct answers.
+            shares.append(drawn.sum(axis=-2) / n_items)
         return [np.concatenate(shares) @ np.array(each) for each in estimates]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws, which of a majority says which."""
+        """Return the distribution of draws, with the definition of a majority if needed."""
         votes = getattr(getattr(measure, "form", None), "votes", False)
         majority = (
             "the plurality of the answers" if self.answer is not None else "more than half right"
@@ -536,17 +550,17 @@ class RepeatedItems(Posterior):
         return Empirical(draws, how=how, effective_draws=_EFFECTIVE_SHARE * len(draws))
 
     def check_reach(self, measure: Callable, of: str = "parameter") -> None:
-        """Refuse what is about more answers than most items have."""
+        """Raise an error if a measure needs more answers than most items have."""
         of_all_items = self.estimands[self.resolve_estimand(of)] == "share"
         check_reach(measure, self.reach, of_all_items=of_all_items)
 
     def counts_votes(self, measures: Sequence[Callable]) -> bool:
-        """Return whether measures depend on which wrong answers are equal, if that is known."""
+        """Return whether measures depend on known equalities of wrong answers."""
         votes = any(getattr(getattr(measure, "form", None), "votes", False) for measure in measures)
         return votes and self.answer is not None
 
     def items(self, *, votes: bool) -> list[Items]:
-        """Return the answers of each system to every item."""
+        """Return the answers of each system to each item."""
         number = np.ones(self.n_right.shape[1], int)
         answers = self.answer if votes else [None] * len(self.n_right)
         log_ways = [None if answer is None else _log_ways(answer) for answer in answers]
@@ -554,23 +568,23 @@ class RepeatedItems(Posterior):
         return [Items(right, made, number, log_way) for right, made, log_way in rows]
 
     def prior(self, *, votes: bool) -> np.ndarray:
-        """Return the pseudo-items of every component, (M,)."""
+        """Return the pseudo-items of each component, (M,)."""
         return self.concentration * prior_shares(self._components(votes))
 
     def _components(self, votes):
         return COMPONENTS_WITH_WAYS if votes else COMPONENTS
 
     def mixtures(self, size: int, rng: np.random.Generator, *, votes: bool = False) -> Mixtures:
-        """Draw the mixtures of all systems by Gibbs sampling."""
+        """Sample the mixtures of all systems by Gibbs sampling."""
         kinds = [equal_items(items) for items in self.items(votes=votes)]
         return draw_mixtures(kinds, self.prior(votes=votes), size, rng)
 
     def rates(self, mixtures: Mixtures, of: str, rng: np.random.Generator) -> Rates:
         """
-        Return how rates are distributed in draws of mixtures, with weights (S, K, M).
+        Return the distribution of the rates in draws of mixtures.
 
-        A measure such as pass@k is a mean with these weights. For one new item there is one rate,
-        so that pass@k varies as the items do.
+        Its weights have shape (S, K, M). A measure such as pass@k is a mean with these weights. One
+        new item has a single rate, so that pass@k varies like the items.
         """
         votes, weight = mixtures.way is not None, mixtures.weight
         if self.estimands[of] == "share_new":
@@ -583,7 +597,7 @@ class RepeatedItems(Posterior):
         return Rates(mixtures.rate, weight, WRONG if votes else (), way)
 
     def _rates_by_groups(self, mixtures, rng):
-        """Return rates on a grid with the most likely weights (S, K, M) as groups are weighted."""
+        """Return rates on a grid, with maximum likelihood weights (S, K, M) for weighted groups."""
         size, votes = len(mixtures.weight), mixtures.way is not None
         number = VOTES_GRID if votes else GRID
         ways = len(WRONG) if votes else 1
@@ -609,7 +623,7 @@ class RepeatedItems(Posterior):
         return Rates(support, np.concatenate(parts), WRONG if votes else (), way if votes else 0)
 
     def _rates_of_new_item(self, mixtures, rng):
-        """Return the rate of every system at one new item: an observed one, or a pseudo-item."""
+        """Return the rate of each system at one new item: an observed item or a pseudo-item."""
         votes, (size, systems, components) = mixtures.way is not None, mixtures.weight.shape
         number = self.n_right.shape[1]
         item = rng.integers(number, size=size)
@@ -627,7 +641,7 @@ class RepeatedItems(Posterior):
             for chosen, uniform in ((by_shared, shared), (by_own, own[:, system])):
                 rank = (edges < uniform[:, None]).sum(axis=1, keepdims=True)
                 chosen[:, system] = np.take_along_axis(order, rank, axis=1)[:, 0]
-            # The components 0 and 1 are the ends; the rank of all others is that of their rates.
+            # The components 0 and 1 are the ends. All others are ranked by their rates.
             inner = 2 + rate[:, 2:].argsort(axis=1)
             ranked = np.column_stack([np.zeros(size, int), np.ones(size, int), inner])
             at_pseudo_item[:, system] = ranked[np.arange(size), pseudo_item]
@@ -640,10 +654,11 @@ class RepeatedItems(Posterior):
 
     def _share_alike(self, rate, by_shared, by_own):
         """
-        Return in which share of the draws all systems have rates of the same rank at an item.
+        Return the proportion of draws in which all systems have rates of the same rank.
 
-        The covariance of the systems' rates over the items is that of the observed rates, whose
-        errors are independent. Rates that are drawn independently have a smaller one.
+        It is chosen so that the covariance of the systems' rates over the items equals the
+        covariance of the observed rates, whose errors are independent. Rates that are sampled
+        independently have a smaller covariance.
         """
         if rate.shape[1] < 2:
             return 0.0
@@ -655,16 +670,16 @@ class RepeatedItems(Posterior):
         drawn = [
             np.take_along_axis(rate, each[..., None], -1)[..., 0] for each in (by_own, by_shared)
         ]
-        # The variance of a sum is the sum of the variances and of twice the covariances.
+        # The variance of a sum is the sum of the variances plus twice the covariances.
         target, least, most = (
             np.var(rates.sum(axis=1)) - np.var(rates, axis=0).sum() for rates in (observed, *drawn)
         )
         return float(np.clip((target - least) / (most - least), 0, 1)) if most > least else 0.0
 
     def _joint_values(self, measures, size, rng, votes):
-        """Draw measures (S, K) of all systems by the joint Bayesian bootstrap of observed rates."""
+        """Sample measures (S, K) of all systems by the Bayesian bootstrap of observed rates."""
         with np.errstate(invalid="ignore"):
-            rate = self.n_right / self.n_attempts  # (K, I), NaN without attempts
+            rate = self.n_right / self.n_attempts  # shape (K, I), NaN without attempts
         step = max(1, int(_AT_ONCE / rate.size))
         sizes = np.diff([*range(0, size, step), size])
         parts = [self._joint_values_at_once(measures, rate, part, rng, votes) for part in sizes]
@@ -680,7 +695,7 @@ class RepeatedItems(Posterior):
         of_items, of_ends = self._item_weights(size, rng), rng.standard_gamma(half, (size, 2))
         weight = np.concatenate([of_items, pseudo.weight, of_ends], axis=-1)[:, None]
         way: Any = 0
-        if votes:  # the likeliest way of each item
+        if votes:  # the most likely pattern of each item
             of_item = np.array([each.log_way.argmax(axis=1) for each in self.items(votes=True)])
             at_pseudo = of_item[:, pseudo.item].swapaxes(0, 1)
             of_item = np.broadcast_to(of_item, (size, *of_item.shape))
@@ -694,7 +709,7 @@ class RepeatedItems(Posterior):
         return [measure(rates) for measure in measures]
 
     def _item_weights(self, size, rng):
-        """Weigh the items (S, I), all of a group alike."""
+        """Return sampled weights of the items (S, I), equal within a group."""
         if self.group is None:
             return rng.standard_exponential((size, self.n_right.shape[1]))
         number = self.group.max() + 1
@@ -703,9 +718,11 @@ class RepeatedItems(Posterior):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """
-        Return the value in the sample, ([K]): over all ways to choose as many answers to an item.
+        Return the value in the sample, ([K]).
 
-        A function of the rates that is not of the package is taken of the shares of right answers.
+        Measures of several answers are averaged over all subsets of the answers to an item.
+        Functions that are not part of the package are evaluated at the proportions of correct
+        answers.
         """
         self.check_reach(measure, of)
         form, by_system = getattr(measure, "form", None), []
@@ -719,7 +736,7 @@ class RepeatedItems(Posterior):
         return np.reshape(by_system, self.template.shape)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the variables of the model, of one system."""
+        """Return draws of the variables of the PyMC model, for one system."""
         if len(self.n_right) > 1:
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one system", self.names, "one", todo)
@@ -743,9 +760,10 @@ class RepeatedItems(Posterior):
         n: Any = None,
     ) -> list[np.ndarray]:
         """
-        Return draws of measures, given the mixture of one system; see `Posterior.draw_given`.
+        Return draws of measures, given draws of the mixture of one system.
 
-        The component of each observed item is drawn given its answers.
+        See `Posterior.draw_given`. The component of each observed item is sampled given its
+        answers.
         """
         for measure in measures:
             self.check_reach(measure, of)
@@ -768,7 +786,7 @@ class RepeatedItems(Posterior):
         return [measure(rates).reshape(len(inner)) for measure in measures]
 
     def _share_of_items(self, weight, rate, rng):
-        """Draw the share (S, M) of the items in each component, given weights and rates (S, M)."""
+        """Sample the share (S, M) of the items in each component, given the mixture."""
         number = np.zeros(weight.shape)
         for right, made in zip(self.n_right[0], self.n_attempts[0], strict=True):
             with np.errstate(divide="ignore"):
@@ -780,7 +798,7 @@ class RepeatedItems(Posterior):
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log density of the variables of one system, up to a constant."""
-        from scipy import stats  # slow to import, and only this density needs it
+        from scipy import stats  # slow to import and needed only for this density
 
         mu, rho = np.squeeze(variables["mu"]), np.squeeze(variables["rho"])
         inner, share = np.squeeze(variables["rate"]), np.squeeze(variables["share"])
@@ -795,14 +813,15 @@ class RepeatedItems(Posterior):
 
 class RepeatedItemsBySlice(SlicedItems):
     """
-    The posteriors of the items of every slice, which know nothing of one another.
+    Posteriors of the items of separate slices.
 
     Attributes
     ----------
     evidence : Dataset
-        The attempts of all slices.
+        Attempts of all slices.
     posteriors : list of RepeatedItems or None
-        Of every slice, those of several dims in C order; None of one without items, which is NaN.
+        Posterior of each slice; slices of several dims are in C order. None for a slice without
+        items, whose results are NaN.
     """
 
     measured_variable = "attempts"
@@ -822,21 +841,21 @@ class RepeatedItemsBySlice(SlicedItems):
 
     @cached_property
     def batch(self):
-        """The number of items, for every slice and system."""
+        """The number of items of each slice and system."""
         numbers = np.repeat([len(items) for items in self.slices], self._first.template.size)
         return self.template.to_dataarray(numbers.reshape(self.template.shape))
 
     @property
     def values_per_draw(self):
-        """The most that one of the slices has in memory: they are drawn one by one."""
+        """The largest memory use of one slice, because slices are sampled one by one."""
         return max(posterior.values_per_draw for posterior in filter(None, self.posteriors))
 
     def draws_by_default(self, of, *, joint=False):
-        """Return how many draws are made where nothing else is asked for."""
+        """Return the default number of draws."""
         return _DRAWS
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return what any of the slices makes doubtful."""
+        """Return the distinct cautions of all slices."""
         caveats = [posterior.caveats(of) for posterior in filter(None, self.posteriors)]
         return list(dict.fromkeys(sentence for sentences in caveats for sentence in sentences))
 
@@ -849,7 +868,7 @@ class RepeatedItemsBySlice(SlicedItems):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, slices, [K])."""
+        """Sample several measures jointly, (size, slices, [K])."""
         without_items = [np.full((size, *self._first.template.shape), np.nan)] * len(measures)
         by_slice = [
             without_items if posterior is None else posterior.draw(measures, size, rng, of=of, n=n)
@@ -859,11 +878,11 @@ class RepeatedItemsBySlice(SlicedItems):
         return [np.stack(draws, axis=1).reshape(shape) for draws in zip(*by_slice, strict=True)]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws, which of a majority says which."""
+        """Return the distribution of draws, with the definition of a majority if needed."""
         return self._first.empirical(measure, draws)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value in the sample of every slice."""
+        """Return the value in the sample of each slice."""
         without_items = np.full(self._first.template.shape, np.nan)
         values = [
             without_items if posterior is None else posterior.point(measure, of)
@@ -872,26 +891,30 @@ class RepeatedItemsBySlice(SlicedItems):
         return np.reshape(values, self.template.shape)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Refuse: the model is of one sample of items."""
+        """Raise an error: the PyMC model supports only one sample of items."""
         todo = "fit the items of one slice, made with `from_attempts`"
         raise fail("the model takes no slices", slice_dims(self.evidence), "none", todo)
 
 
 def _in_order_of(template, draws, rng):
-    """Put the draws (S, K) of every system into the order of others, ties by lot."""
+    """
+    Reorder the draws (S, K) of each system to match the ranks of a template.
+
+    Ties are broken at random.
+    """
     order = np.lexsort((rng.random(template.shape), template), axis=0).argsort(axis=0)
     return np.take_along_axis(np.sort(draws, axis=0), order, axis=0)
 
 
 def prior_shares(components: int) -> np.ndarray:
-    """Return the prior share of items of every component: the rates 0, 1, and all others alike."""
+    """Return the prior share of items per component, equal except for rates 0 and 1."""
     shares = np.full(components, (1 - 2 * END) / (components - 2))
     shares[:2] = END
     return shares
 
 
 def equal_items(items: Items) -> Items:
-    """Return the kinds of items that have equal answers, and how many there are of each."""
+    """Return the kinds of items with equal answers, and their counts."""
     keys = [items.right, items.number]
     if items.log_way is not None:
         keys.extend(items.log_way.T)
@@ -910,7 +933,7 @@ def draw_mixtures(
     *,
     chains: int = CHAINS,
 ) -> Mixtures:
-    """Draw the mixtures (size, K, M) of several sets of items."""
+    """Sample the mixtures (size, K, M) of several sets of items."""
     chains = min(size, chains)
     return binomial_mixture.draw(sets, prior, size, rng, burn=BURN, chains=chains, thin=THIN)
 
@@ -937,20 +960,21 @@ def _grid_shares(grid, mu, rho):
     edges = np.sin((angle[1:] + angle[:-1]) / 2) ** 2
     first, second = binomial_mixture.base(mu, rho)
     below = betainc(first[:, None], second[:, None], edges)
-    between = np.maximum(np.diff(below, axis=1, prepend=0, append=1), 0)  # rounding
+    # Avoids negative values from rounding.
+    between = np.maximum(np.diff(below, axis=1, prepend=0, append=1), 0)
     shares = (1 - 2 * END) * between
     shares[:, [0, -1]] += END
     return shares
 
 
 def _wrong_counts(answer):
-    """Return how often each wrong answer to an item (I, T) was given, the most frequent first."""
+    """Return the counts of the wrong answers to each item (I, T), most frequent first."""
     codes = range(1, int(np.nanmax(answer)) + 1)
     counts = np.array([(answer == code).sum(axis=1) for code in codes]).reshape(-1, len(answer))
     return -np.sort(-counts.T, axis=1)
 
 
 def _log_ways(answer):
-    """Return the log probability (I, J) that wrong answers are equal as they are, for each way."""
+    """Return the log probability (I, J) of the equalities of wrong answers, per pattern."""
     counts = _wrong_counts(answer)
     return np.maximum(np.stack([wrong.alike(counts) for wrong in WRONG], axis=1), _IMPOSSIBLE)

@@ -1,8 +1,8 @@
 r"""
-The direct posterior of `bayescm.models.robust_groups`: quadrature on a grid of logits.
+Direct posterior of `bayescm.models.robust_groups`: quadrature over logits.
 
-Prevalence, recall and specificity are three rates of their own (`NormalMixtureRates`), with the
-logits of the groups
+Prevalence, recall and specificity are three separate rates (`NormalMixtureRates`). The logits of
+the groups have the distribution
 
 .. math::
 
@@ -10,17 +10,18 @@ logits of the groups
         + \tfrac{\omega}{2} \, N(m - d, \tau^2 + d^2 / 4)
         + \tfrac{\omega}{2} \, N(m + d, \tau^2 + d^2 / 4).
 
-**Likelihood.** That of :math:`m, \tau, \omega` is a product over the groups of integrals over x:
-sums over even steps, the trapezoidal rule. Of a normal density of standard deviation s and steps h
-its relative error is 2 exp(-2 (pi s / h)**2) (Trefethen & Weideman, 2014). The integrals of all
-groups at all parameters are then one product of matrices. Where :math:`\tau` is narrower than the
-steps, they are Gauss-Hermite sums.
+**Likelihood.** The likelihood of :math:`m, \tau, \omega` is a product over the groups of integrals
+over x. They are computed by the trapezoidal rule with even steps h. For a normal density with the
+standard deviation s, its relative error is 2 exp(-2 (pi s / h)**2) (Trefethen & Weideman, 2014).
+All integrals, for all groups and parameters, are then one matrix product. If :math:`\tau` is
+smaller than the steps, Gauss-Hermite sums are used instead.
 
-**Posterior.** The log likelihood is computed at nodes of m, log(tau + constant) and logit(omega),
-which close in on the posterior, and is a cubic spline between them. With the prior it gives the
-posterior masses of small cells. A draw falls into a cell by its mass, and evenly inside it
-(`quasi_random`, three coordinates one given those before it); the logits of the groups follow by
-inverting the distribution function on the grid.
+**Posterior.** The log likelihood is computed at nodes of m, log(tau + constant) and logit(omega).
+The nodes are narrowed down to the posterior, and a cubic spline interpolates between them. With the
+prior, it gives the posterior masses of small cells. A draw selects a cell by its mass and a uniform
+point within it. The draws are quasi-random, with each of the three coordinates conditional on the
+previous ones (`quasi_random`). The logits of the groups are sampled by inverting the distribution
+function on the grid.
 
 References
 ----------
@@ -62,22 +63,24 @@ def robust_groups(
     prevalence: float | None = None,
 ) -> "RobustGroups":
     """
-    Return the posterior of the matrices of groups, of which a few may be unlike all others.
+    Return the posterior of the matrices of groups with a few outliers.
+
+    Use it to find out which groups are bad and how far groups are apart.
 
     Parameters
     ----------
     counts : DataArray, dims (..., group, actual, predicted), or array_like, (..., G, 2, 2)
-        Counts of G >= 2 groups of two classes; a group may lack a class, or be empty.
+        Counts of G >= 2 groups of two classes. A group may lack a class, or be empty.
     concentration : float, array_like or DataArray, shape (2, 2), optional
-        Prior pseudo-counts > 0 of the typical group; by default .5.
+        Prior pseudo-counts > 0 of the typical group. Default: 0.5.
     spread : float, default 0.5
-        Scale of the half-normal prior of the standard deviations between groups that do not
-        deviate, on the logit scale; > 0. Half of the prior has a scale of one 25th of it.
+        Scale > 0 of the half-normal prior of the standard deviation between ordinary groups, on the
+        logit scale. Half of the prior has a scale of 1/25 of this value.
     deviation : float, default 1.2
-        How far a group that deviates lies, up or down, on the logit scale; > 0.
+        Typical distance > 0 of a deviating group, up or down, on the logit scale.
     prevalence : float, optional
-        Share of the positive class in the population, inside (0, 1), where it is known; by default
-        that of the scalar coord ``prevalence``.
+        Known proportion of the positive class in the population, inside (0, 1). Default: the scalar
+        coord ``prevalence``, if any.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def robust_groups(
     Raises
     ------
     ValueError
-        If there is one group only, there are more than two classes, or a keyword is invalid.
+        If there is only one group, there are more than two classes, or an argument is invalid.
 
     Examples
     --------
@@ -113,23 +116,24 @@ def robust_groups(
 @dataclass(frozen=True, eq=False)
 class RobustGroups(HierarchicalGroups):
     """
-    The posterior of matrices of groups, of which a few may be unlike all others.
+    Posterior of the matrices of groups with a few outliers.
 
     Attributes
     ----------
     deviation : float
-        How far a group that deviates lies, up or down, on the logit scale.
+        Typical distance of a deviating group, up or down, on the logit scale.
     """
 
     sampling_method = "quadrature"
     how = "draws by quadrature on a grid"
-    # Quantiles by the cells have errors of a thousandth of a 95% interval, as of so many draws.
+    # Quantiles from the cells have errors of a thousandth of a 95% interval, like those from this
+    # number of draws.
     effective_draws = 2e5
     deviation: float
 
     @cached_property
     def collections(self) -> "list[IndependentRates]":
-        """The posterior of every collection of groups of the batch."""
+        """The posterior of each collection of groups in the batch."""
         return [
             IndependentRates(
                 cells, totals, self.concentration, self.spread, self.deviation, self.prevalence
@@ -140,16 +144,20 @@ class RobustGroups(HierarchicalGroups):
 
 class IndependentRates:
     """
-    Two classes: three rates of each group, independent of each other.
+    Three independent rates of each group, for two classes.
 
     Parameters
     ----------
     cells : ndarray, shape (G, 2, 2)
+        Counts of the groups.
     totals : ndarray, shape (G, 2)
-        How many examples of each class the prevalence is known by.
+        Effective number of examples of each class, which inform the prevalence.
     concentration : ndarray, shape (2, 2)
+        Prior pseudo-counts of the typical group.
     spread, deviation : float
+        See `robust_groups`.
     prevalence : float or None
+        Known proportion of the positive class in the population.
     """
 
     free_variables = ("rates", "spread", "outlying")
@@ -173,7 +181,7 @@ class IndependentRates:
         self.prevalence = prevalence
 
     def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
+        """Return draws (size, ...) of the variables, and of each group if `groups`."""
         drawn = [rate.draw(size, rng, groups=groups) for rate in self.rates]
         middle, spread, outlying, new = (
             np.stack([drawn_rate[name] for drawn_rate in drawn], axis=1)
@@ -200,7 +208,11 @@ class IndependentRates:
         return variables
 
     def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return that of every group (S, G), its effects integrated out, without coefficients."""
+        """
+        Return the log likelihood (S, G) of each group, up to a constant.
+
+        The effects of the groups are integrated out, and the binomial coefficients are omitted.
+        """
         middle = logit(np.clip(variables["rates"], 1e-300, 1 - 1e-16))
         spread, outlying = variables["spread"], variables["outlying"]
         logs = [
@@ -210,59 +222,61 @@ class IndependentRates:
         return np.sum(logs, axis=0)
 
 
-# One rate.
+# Posterior of one rate.
 
-# Steps of the logits near the groups. The narrowest normal density that is summed is a step wide,
-# and the narrowest product of density and likelihood 0.93 steps: an error of 8e-8.
+# Steps of the logits near the groups. The narrowest normal density that is summed is one step wide.
+# The narrowest product of density and likelihood is 0.93 steps wide, with an error of 8e-8.
 _COARSE_STEP = 0.12  # in logits
 _FINE_STEP = 0.4  # in standard errors of the most precise group
-_TAIL = 8.0  # logits that the grid goes beyond the groups
-_NO_DEVIATION = 0.02  # of d, in standard errors of that group: it leaves no trace in the data
-_NORMAL_NODES = 7  # of Gauss-Hermite sums, for spreads narrower than a step
+_TAIL = 8.0  # distance in logits that the grid extends beyond the groups
+# Smaller deviations, in standard errors of that group, are not visible in the data.
+_NO_DEVIATION = 0.02
+_NORMAL_NODES = 7  # number of Gauss-Hermite nodes, for spreads below one step
 
-# The prior, as in the model file.
-_NARROWER = 25  # half of the prior of tau is this many times narrower than its scale
-_OUTLYING_B = 9.0  # the share of the groups that deviate is Beta(1, 9)
+# Prior, as in the model file.
+_NARROWER = 25  # half of the prior of tau is narrower by this factor
+_OUTLYING_B = 9.0  # the share of deviating groups is Beta(1, 9)
 
-# Where the posterior is looked for.
-# The least share of groups that deviate, times 9 + G. If no group deviates the share is
-# Beta(1, 9 + G), and a thousandth of it lies below.
+# Ranges of the parameters in the search for the posterior.
+#
+# Smallest share of deviating groups, times 9 + G. If no group deviates, the posterior of the share
+# is Beta(1, 9 + G), with probability 0.001 below this value.
 _RAREST = 1e-3
-_MOST_OUTLYING = 0.95  # the greatest share: 0.05**9 of the prior lies above
-_WIDEST = 4.0  # the greatest spread, in scales of its prior: 6e-5 of the prior lie above
+_MOST_OUTLYING = 0.95  # largest share; prior probability 0.05**9 above it
+_WIDEST = 4.0  # largest spread, in scales of its prior; prior probability 6e-5 above it
 
-# Nodes of m lie half a standard error of a group apart, within these bounds.
+# Nodes of m are half a standard error of a group apart, within these bounds.
 _FEWEST_MIDDLE_NODES = 14
 _MOST_MIDDLE_NODES = 600
-_MIDDLE_GROUPS = 5e5  # nodes of m times groups at most
-_SPREAD_NODES = 20  # of tau
-_OUTLYING_NODES = 9  # of omega
-# Log density below the highest one at which nodes are left out: e**-18 of its height.
+_MIDDLE_GROUPS = 5e5  # largest number of nodes of m times groups
+_SPREAD_NODES = 20  # number of nodes of tau
+_OUTLYING_NODES = 9  # number of nodes of omega
+# Nodes are omitted if their log density is this far below the maximum, a factor of e**-18.
 _LOWEST = 18.0
-_SHRUNK = 0.8  # part of an axis: nodes stay once leaving out would shorten none of the axes to this
-_ROUNDS = 12  # of leaving out at most
+_SHRUNK = 0.8  # the search ends when no axis would shrink below this factor
+_ROUNDS = 12  # largest number of rounds of the search
 
-# Cells of m, in its narrowest standard deviation: this width adds a thousandth to a standard
-# deviation.
+# Width of the cells of m, in its narrowest standard deviation. It increases a standard deviation by
+# a factor of 1.001.
 _MIDDLE_CELL = 0.15
 _FEWEST_MIDDLE_CELLS = 64
 _MOST_MIDDLE_CELLS = 800
-_SPREAD_CELLS = 4  # of tau, from one node to the next
-# Cells of omega from one node to the next. With four of them the lower bound of the population was
-# off by 0.004 of the length of a 95% interval; with eight it is off by 0.0015.
+_SPREAD_CELLS = 4  # cells of tau per interval between nodes
+# Cells of omega per interval between nodes. The error of the lower bound of the population is 0.004
+# of the length of a 95% interval with four cells, and 0.0015 with eight.
 _OUTLYING_CELLS = 8
-_ROUGH_CELLS = 2  # of tau and omega, while nodes close in
+_ROUGH_CELLS = 2  # cells of tau and omega during the search
 
 _STANDARD_GRID = np.linspace(-6, 6, 49)  # nodes of narrow effects, in units of their spread
-_MEMORY = 4e7  # numbers in memory at once (320 MB)
-_CACHE = 60_000  # numbers that fit into the processor's cache
-_SHARED_GROUPS = 16  # groups for each further draw that has the same parameters
-_MOST_SHARED = 8  # most draws that have the same parameters
+_MEMORY = 4e7  # largest number of values in memory (320 MB)
+_CACHE = 60_000  # number of values that fit into the processor's cache
+_SHARED_GROUPS = 16  # number of groups per additional draw with the same parameters
+_MOST_SHARED = 8  # largest number of draws with the same parameters
 _TINY = 1e-300
 
 
 class Cells(NamedTuple):
-    """The edges of small cells of m, tau and omega, and the posterior mass of each."""
+    """Edges of small cells of m, tau and omega, and the posterior mass of each cell."""
 
     edges: list[np.ndarray]
     mass: np.ndarray
@@ -271,19 +285,20 @@ class Cells(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class NormalMixtureRates:
     """
-    The posterior of a binomial rate of G groups, whose logits are a mixture of three normals.
+    Posterior of a binomial rate in G groups, with a mixture of three normals.
 
     Attributes
     ----------
     hits, totals : ndarray, shape (G,)
-        Successes and trials; a group may have no trials.
+        Successes and trials. A group may have no trials.
     prior : ndarray, shape (2,)
         Beta parameters of the rate of a typical group.
     scale : float
-        Scale of the half-normal prior of the standard deviation between groups that do not deviate;
-        half of the prior is narrower, see ``models.robust_groups``.
+        Scale of the half-normal prior of the standard deviation between ordinary groups. Half of
+        the prior is narrower, see ``models.robust_groups``.
     deviation : float
-        How far those that deviate lie, up or down, half of it more or less.
+        Typical distance of deviating groups, up or down. Its standard deviation is half of this
+        value.
     """
 
     hits: np.ndarray
@@ -293,13 +308,13 @@ class NormalMixtureRates:
     deviation: float
 
     def wide(self, spread: np.ndarray) -> np.ndarray:
-        """Return the standard deviation of groups that deviate around where they mostly lie."""
+        """Return the standard deviation of deviating groups around their centre."""
         return np.sqrt(spread**2 + (self.deviation / 2) ** 2)
 
     def mean_rates(
         self, middle: np.ndarray, spread: np.ndarray, outlying: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rate and its complement (size,), averaged over all groups there may be."""
+        """Return the rate and its complement (size,), averaged over the population."""
         wide, d = self.wide(spread), self.deviation
         components = [
             (0.0, spread, 1 - outlying),
@@ -310,32 +325,36 @@ class NormalMixtureRates:
         rate, complement = (sum(mass * pair[i] for pair, mass in means) for i in (0, 1))
         return rate, complement
 
-    # The likelihood.
+    # Likelihood.
 
     @cached_property
     def _shares(self):
-        """The observed shares (G,), half an example added on either side."""
+        """The observed proportions (G,), with half an example added on either side."""
         return (self.hits + 0.5) / (self.totals + 1)
 
     @cached_property
     def _errors(self):
-        """The standard errors (G,) of the groups' logits, about."""
+        """The approximate standard errors (G,) of the groups' logits."""
         return np.maximum(self.totals * self._shares * (1 - self._shares), 0.05) ** -0.5
 
     @cached_property
     def step(self) -> float:
-        """Between logits near the groups: as the most precise one and small deviations ask for."""
+        """
+        Step of the logits near the groups.
+
+        It is small enough for the most precise group and for small deviations.
+        """
         error = self._errors.min()
         return min(_COARSE_STEP, _FINE_STEP * error, max(self.deviation, _NO_DEVIATION * error) / 4)
 
     @cached_property
     def _near(self):
-        """The lowest and the highest logit near the groups."""
+        """The lowest and highest logit near the groups."""
         return logit(self._shares.min()) - 1, logit(self._shares.max()) + 1
 
     @cached_property
     def grid(self) -> np.ndarray:
-        """The logits (M,)."""
+        """The grid of logits (M,)."""
         low, high = self._near
         near = np.arange(low, high + self.step, self.step)
         tail = np.arange(_COARSE_STEP, _TAIL + 3 * self.scale, _COARSE_STEP)
@@ -343,14 +362,14 @@ class NormalMixtureRates:
 
     @cached_property
     def highest(self) -> np.ndarray:
-        """The log likelihood (G,) of each group's observed share, without the coefficient."""
+        """The log likelihood (G,) of each group's observed proportion, up to a constant."""
         rate = self.hits / np.maximum(self.totals, 1)
         return xlogy(self.hits, rate) + xlogy(self.totals - self.hits, 1 - rate)
 
     def log_likelihood(
         self, middle: np.ndarray, spread: np.ndarray, outlying: np.ndarray
     ) -> np.ndarray:
-        """Return the log likelihood (P, S) of middles and spreads (P,) at all shares (S,)."""
+        """Return the log likelihood (P, S) of middles, spreads (P,) and shares (S,)."""
         total = np.zeros((len(middle), len(outlying)))
         for groups, likelihood in self._chunks():
             step = max(1, int(_MEMORY / 8 / max(likelihood.shape)))
@@ -363,7 +382,11 @@ class NormalMixtureRates:
     def log_likelihood_of_groups(
         self, middle: np.ndarray, spread: np.ndarray, outlying: np.ndarray
     ) -> np.ndarray:
-        """Return the log likelihood (P, G) of every group, without the binomial coefficients."""
+        """
+        Return the log likelihood (P, G) of each group, up to a constant.
+
+        The binomial coefficients are omitted.
+        """
         logs = np.empty((len(middle), len(self.hits)))
         for groups, likelihood in self._chunks():
             alike, apart = self._components(groups, likelihood, middle, spread)
@@ -371,7 +394,7 @@ class NormalMixtureRates:
         return logs + self.highest
 
     def _components(self, groups, likelihood, middle, spread):
-        """Return the likelihoods (P, g) of groups like the others, and of ones that deviate."""
+        """Return the likelihoods (P, g) of groups as ordinary and as deviating ones."""
         wide = self.wide(spread)
         alike, down, up = (
             self._average(groups, likelihood, middle + shift, sd)
@@ -383,7 +406,7 @@ class NormalMixtureRates:
         """Return the likelihoods (P, g) of groups, averaged over normal logits (P,)."""
         average = np.empty((len(middle), len(likelihood)))
         low, high = self._near
-        # Beyond the groups the steps are wide, and a narrow density would fall between two of them.
+        # Beyond the groups, the steps are wide, and a narrow density could lie between two of them.
         inside = (low <= middle) & (middle <= high)
         on_grid = spread >= np.where(inside, self.step, _COARSE_STEP)
         weights = trapezoidal_weights(self.grid, middle[on_grid], spread[on_grid])
@@ -397,7 +420,7 @@ class NormalMixtureRates:
         return average
 
     def _likelihood(self, groups, logits):
-        """Return the likelihoods (g, N) of some groups at logits (N,), each 1 at most."""
+        """Return the likelihoods (g, N) of some groups at logits (N,), each at most 1."""
         hits, totals = self.hits[groups, None], self.totals[groups, None]
         logs = hits * logits - totals * np.logaddexp(0, logits)
         return np.exp(logs - self.highest[groups, None])
@@ -407,7 +430,7 @@ class NormalMixtureRates:
         return self._likelihood(slice(None), self.grid)
 
     def _chunks(self):
-        """Give groups and their likelihoods, as many at a time as memory has room for."""
+        """Yield groups and their likelihoods in chunks that limit memory use."""
         step = max(1, int(_MEMORY / len(self.grid) / 4))
         if step >= len(self.hits):
             yield slice(None), self._likelihood_on_grid
@@ -416,7 +439,7 @@ class NormalMixtureRates:
             groups = slice(start, start + step)
             yield groups, self._likelihood(groups, self.grid)
 
-    # The posterior of the parameters.
+    # Posterior of the parameters.
 
     @cached_property
     def cells(self) -> Cells:
@@ -426,7 +449,7 @@ class NormalMixtureRates:
             axes, surface = self._surface(box)
             edges = _edges(axes, [_ROUGH_CELLS * (len(axis) - 1) for axis in axes])
             log_likelihood = _spline(axes, surface, edges)
-            # Nodes far apart may miss the top by much, where the spline does not.
+            # Distant nodes may miss the maximum by a lot, but the spline does not.
             missed = max(log_likelihood.max() - surface.max(), 0.0)
             logs = log_likelihood + self._log_prior(edges)
             plausible = logs > logs.max() - _LOWEST - missed
@@ -437,7 +460,7 @@ class NormalMixtureRates:
                     for ends, at in zip(edges, inside, strict=True)
                 ]
             )
-            # Of groups without any success the rate may lie below all that were observed.
+            # If the groups have no successes, the rate may be below all observed rates.
             beyond = np.array([plausible[0].any(), plausible[-1].any()]) * np.ptp(box[0]) / 2
             closer[0] += beyond * [-1, 1]
             if not beyond.any() and (np.ptp(closer, axis=1) > _SHRUNK * np.ptp(box, axis=1)).all():
@@ -458,7 +481,7 @@ class NormalMixtureRates:
         return Cells(edges, mass / mass.sum())
 
     def _box(self):
-        """Return where nodes of m, log(tau + constant) and logit(omega) may lie, (3, 2)."""
+        """Return the ranges of the nodes of m, log(tau + constant) and logit(omega), (3, 2)."""
         shares = np.append(self._shares, (self.hits.sum() + 0.5) / (self.totals.sum() + 1))
         widest = np.sqrt((self._errors**2).mean() + (_WIDEST * self.scale) ** 2)
         room = min(16 * widest / np.sqrt(len(self.hits)), _TAIL + 3 * self.scale)
@@ -473,11 +496,11 @@ class NormalMixtureRates:
 
     @cached_property
     def _constant(self):
-        """What is added to a spread: much smaller ones are as good as none."""
+        """The constant added to a spread. Much smaller spreads are equivalent to 0."""
         return min(self._errors.min(), self.scale / _NARROWER) / 4
 
     def _spread(self, nodes):
-        """Return the spreads, above 0, of nodes log(tau + constant)."""
+        """Return the positive spreads of nodes log(tau + constant)."""
         return np.maximum(np.exp(nodes) - self._constant, 1e-6 * self._constant)
 
     def _error(self, node):
@@ -485,7 +508,7 @@ class NormalMixtureRates:
         return np.sqrt(1 / (self._errors**-2).mean() + self._spread(node) ** 2)
 
     def _surface(self, box):
-        """Return nodes (three) in a box, and the log likelihood at them."""
+        """Return nodes on three axes within a box, and the log likelihood there."""
         most = np.clip(
             _MIDDLE_GROUPS / len(self.hits), 2 * _FEWEST_MIDDLE_NODES, _MOST_MIDDLE_NODES
         )
@@ -508,22 +531,25 @@ class NormalMixtureRates:
         third = np.log(-np.diff(expit(-edges[2]) ** _OUTLYING_B))
         return first[:, None, None] + second[:, None] + third
 
-    # Draws.
+    # Sampling.
 
     def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
         """
-        Draw the parameters, and the logits of the groups if asked for.
+        Sample the parameters, and the logits of each group if `groups`.
+
+        With many groups, several draws share their parameters.
 
         Returns
         -------
         dict
-            ``middle``, ``spread`` and ``outlying`` (size,); ``new`` (size,), the logit of a group
-            that is not at hand; and ``logits`` (size, G). Several draws of many groups have their
-            parameters in common.
+            - ``middle``, ``spread`` and ``outlying`` (size,)
+            - ``new`` (size,): the logit of an unobserved group
+            - ``logits`` (size, G), if `groups`
         """
         n_shared = int(np.clip(len(self.hits) // _SHARED_GROUPS, 1, _MOST_SHARED)) if groups else 1
         uniform = even_uniform(size, 4, rng)
-        # The first points, since every n-th point of a sequence may be in one part of the cube.
+        # Use the first points, because every n-th point of a sequence may lie in one part of the
+        # cube.
         parameters = self._parameters(uniform[: -(-size // n_shared), 1:])
         index, order = np.arange(size) // n_shared, rng.permutation(size)
         drawn = {name: values[index] for name, values in parameters.items()}
@@ -533,7 +559,7 @@ class NormalMixtureRates:
         return {name: values[order] for name, values in drawn.items()}
 
     def _parameters(self, uniform):
-        """Return the parameters at uniform numbers (N, 3), one given those before it."""
+        """Return the parameters at uniform numbers (N, 3), each conditional on those before."""
         edges, mass = self.cells
         first, middle = _invert(mass.sum((1, 2))[None], np.zeros(len(uniform), int), uniform[:, 0])
         second, spread = _invert(mass.sum(2), first, uniform[:, 1])
@@ -552,7 +578,8 @@ class NormalMixtureRates:
     def _new(self, parameters, uniform):
         """Return the logits of new groups, one for each uniform number."""
         middle, spread, share = (parameters[name] for name in ("middle", "spread", "outlying"))
-        # From below: those that deviate downwards, those like the others, and those upwards.
+        # In increasing order: groups that deviate downwards, ordinary groups, groups that deviate
+        # upwards.
         down, up = uniform < share / 2, uniform > 1 - share / 2
         apart = down | up
         below = np.select([down, up], [0, 1 - share / 2], share / 2)
@@ -564,10 +591,10 @@ class NormalMixtureRates:
     def draw_logits(
         self, parameters: dict[str, np.ndarray], number: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """Draw the groups' logits (N, G): of each of K parameters as many as its number (K,)."""
+        """Sample the groups' logits (N, G), `number[k]` rows for parameters k of K."""
         ends = np.concatenate([[0], np.cumsum(number)])
         result = np.empty((ends[-1], len(self.hits)))
-        # A spread narrower than the steps has nodes of its own.
+        # A spread smaller than the steps has separate nodes.
         narrow = parameters["spread"] < 2 * self.step
         for groups, likelihood in self._chunks():
             root = np.sqrt(likelihood)
@@ -583,7 +610,7 @@ class NormalMixtureRates:
         return result
 
     def _draw_on_grid(self, groups, root, parameters, number, rng):
-        """Draw logits (N, g): the density of all groups on the grid."""
+        """Sample logits (N, g) from the density of all groups on the grid."""
         share = parameters["outlying"][:, None]
         prior = (1 - share) * normal_density(self.grid, parameters["middle"], parameters["spread"])
         prior += share * self._deviating_density(parameters)
@@ -592,7 +619,7 @@ class NormalMixtureRates:
         return draw_between_nodes(self.grid[None, used], root, number, rng)
 
     def _draw_narrow(self, groups, root, parameters, number, rng):
-        """Draw logits (N, g): groups like the others by nodes of their own, others on the grid."""
+        """Sample logits (N, g): ordinary groups at separate nodes, others on the grid."""
         middle, spread, share = (
             parameters[name][:, None] for name in ("middle", "spread", "outlying")
         )
@@ -608,7 +635,7 @@ class NormalMixtureRates:
         return draw_between_nodes(nodes, root, number, rng, gap=len(_STANDARD_GRID))
 
     def _deviating_density(self, parameters):
-        """Return the prior density (K, M) of a group that deviates: half of them up, half down."""
+        """Return the prior density (K, M) of a deviating group, up or down equally likely."""
         wide = np.maximum(self.wide(parameters["spread"]), self.step)
         down, up = (
             normal_density(self.grid, parameters["middle"] + shift, wide)
@@ -625,9 +652,9 @@ def normal_density(grid: np.ndarray, middle: np.ndarray, spread: np.ndarray) -> 
 
 def trapezoidal_weights(grid: np.ndarray, middle: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """
-    Return the weights (P, M) of a grid (M,) for means over normal distributions (P,).
+    Return the weights (P, M) of a grid for means over normal distributions (P,).
 
-    What lies beyond the grid has the values at its ends.
+    Functions are assumed to be constant beyond the ends of the grid.
 
     Examples
     --------
@@ -651,10 +678,10 @@ def draw_between_nodes(
     gap: int | None = None,
 ) -> np.ndarray:
     """
-    Draw from densities between nodes, by inverting their distribution functions.
+    Sample from densities between nodes, by inverting their distribution functions.
 
-    The logarithm of a density is a line between two nodes, so that a normal density keeps its
-    shape; its mass between them is that of Simpson's rule.
+    The logarithm of a density is linear between two nodes, so that the shape of a normal density is
+    preserved. The mass between nodes is computed by Simpson's rule.
 
     Parameters
     ----------
@@ -662,10 +689,10 @@ def draw_between_nodes(
     root : ndarray, shape (K, g, N)
         Square roots of densities, up to a constant.
     number : ndarray of int, shape (K,)
-        How many draws of each of the K densities.
+        Number of draws from each of the K densities.
     rng : numpy.random.Generator
     gap : int, optional
-        The nodes are of two lists, of which the first has so many: nothing lies between them.
+        Length of the first of two lists of nodes. There is no mass between the lists.
 
     Returns
     -------
@@ -681,7 +708,7 @@ def draw_between_nodes(
     rows = np.repeat(rows, number, axis=0)
     cell, fraction = _invert(mass.reshape(-1, size), rows, rng.random(rows.shape))
     slope = 2 * np.log(right.reshape(-1, size)[rows, cell] / left.reshape(-1, size)[rows, cell])
-    # Where the line is level, the draw is uniform.
+    # If the line is horizontal, the draw is uniform.
     slope = np.where(np.abs(slope) < 1e-6, 1e-6, slope)
     fraction = np.log1p(fraction * np.expm1(slope)) / slope
     density = np.arange(n_densities) if len(nodes) > 1 else np.zeros(n_densities, int)
@@ -690,11 +717,11 @@ def draw_between_nodes(
 
 
 def _invert(mass, rows, uniform):
-    """Return the cells of masses (R, N) that uniform numbers fall in, and how far into them."""
+    """Return the cells of masses (R, N) at uniform numbers, and the positions within them."""
     sums = np.cumsum(mass, axis=1)
     sums /= np.maximum(sums[:, -1:], _TINY)
     size = mass.shape[1]
-    # All rows as one sorted array: each is shifted by a whole number more than the last.
+    # All rows form one sorted array, because each is shifted by one more than the previous row.
     sums += np.arange(len(mass))[:, None]
     cell = np.searchsorted(sums.ravel(), uniform + rows, side="right") - rows * size
     cell = np.clip(cell, 0, size - 1)
@@ -703,22 +730,23 @@ def _invert(mass, rows, uniform):
 
 
 def _support(density):
-    """Return the slice of a grid outside of which densities (K, M) are next to nothing."""
+    """Return the slice of a grid outside which densities (K, M) are negligible."""
     at = np.flatnonzero((density > 1e-12 * density.max(axis=1, keepdims=True)).any(axis=0))
     return slice(at[0], at[-1] + 1)
 
 
 def _edges(axes, numbers):
-    """Return the edges of so many even cells along every axis."""
+    """Return the edges of equally wide cells along each axis."""
     return [np.linspace(axis[0], axis[-1], n + 1) for axis, n in zip(axes, numbers, strict=True)]
 
 
 def _spline(axes, values, edges):
-    """Return a cubic spline of values at nodes of three axes, at the middles between edges."""
-    from scipy.interpolate import CubicSpline  # it loads much that others need not wait for
+    """Return a cubic spline of values on three axes, at the midpoints between edges."""
+    # Imported here because it is slow to import and rarely needed.
+    from scipy.interpolate import CubicSpline
 
     for axis, (nodes, ends) in enumerate(zip(axes, edges, strict=True)):
-        # It is linear in the values: a matrix, much faster than a spline for every line.
+        # The spline is linear in the values. A matrix is much faster than a spline per line.
         matrix = CubicSpline(nodes, np.eye(len(nodes)))((ends[1:] + ends[:-1]) / 2)
         values = np.moveaxis(np.tensordot(matrix, values, (1, axis)), 0, axis)
     return values
