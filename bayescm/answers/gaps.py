@@ -276,8 +276,8 @@ def _prior_decides(posterior, found, measures, dim, **asked):
         other, words = posterior.apart, "without partial pooling"
         what = f"the prior of the spread between {groups} groups"
     elif isinstance(posterior, DirichletMultinomial):
-        doubled = 2 * posterior.weights - posterior.counts.values
-        other, words = replace(posterior, weights=doubled), "with twice the pseudo-counts"
+        doubled = 2 * posterior.concentration - posterior.counts.values
+        other, words = replace(posterior, concentration=doubled), "with twice the pseudo-counts"
         what = f"the prior of each of the {groups} groups"
     else:
         return []

@@ -79,61 +79,61 @@ def _log_odds(*shares, odds, made):
     return np.log(above / below)
 
 
-def distribution(measure, weights):
+def distribution(measure, concentration):
     """
-    Return the distribution of a measure for theta ~ Dirichlet(weights), or None if unknown.
+    Return the distribution of a measure for theta ~ Dirichlet(concentration), or None if unknown.
 
     Parameters
     ----------
     measure : Measure
         Measure with its form.
-    weights : ndarray, shape (..., C, C)
+    concentration : ndarray, shape (..., C, C)
         Dirichlet parameters. For more than two classes, only measures of correct versus wrong
         predictions have a distribution. Measures of one class use the two-class Dirichlet of
         ``one_vs_rest``.
     """
     form = measure.form
     if isinstance(form, ReciprocalOf):
-        return _reciprocal(distribution(form.measure, weights))
-    if isinstance(form, Proportion) and (weights.shape[-1] == 2 or "right" in form):
-        return _beta(weights, form)
-    if form is None or weights.shape[-1] > 2 or isinstance(form, MeanOverClasses):
+        return _reciprocal(distribution(form.measure, concentration))
+    if isinstance(form, Proportion) and (concentration.shape[-1] == 2 or "right" in form):
+        return _beta(concentration, form)
+    if form is None or concentration.shape[-1] > 2 or isinstance(form, MeanOverClasses):
         return None
     if isinstance(form, Cost):
-        return _of_cost(measure, weights)
+        return _of_cost(measure, concentration)
     if form == Overlap(1, 1):
-        return _beta(weights, ("tp", "fp+fn"))
+        return _beta(concentration, ("tp", "fp+fn"))
     if form == Overlap(0.5, 0.5):
-        return F1(_sum(weights, "tp"), _sum(weights, "fp+fn"))
-    return _function(measure, weights)
+        return F1(_sum(concentration, "tp"), _sum(concentration, "fp+fn"))
+    return _function(measure, concentration)
 
 
-def by_moments(measure, weights):
+def by_moments(measure, concentration):
     """Return the distribution of a measure of many classes from its moments, or None."""
-    form, many = measure.form, weights.shape[-1] > 2
-    if not (weights > 0).all():
+    form, many = measure.form, concentration.shape[-1] > 2
+    if not (concentration > 0).all():
         return None
     if many and isinstance(form, FunctionOfCells) and form.odds is odds.mcc:
-        return multiclass_mcc(weights)
+        return multiclass_mcc(concentration)
     if many and isinstance(form, FunctionOfCells) and form.odds is odds.informedness:  # mean recall
         form = MeanOverClasses(Proportion("tp", "fn"))
     if not isinstance(form, MeanOverClasses):
         return None
-    parts, shared = _of_every_class(form, weights)
+    parts, shared = _of_every_class(form, concentration)
     if parts is None:
         return None
-    return mean_over_classes(parts, weights if shared else None, measure.included)
+    return mean_over_classes(parts, concentration if shared else None, measure.included)
 
 
-def _of_every_class(form, weights):
+def _of_every_class(form, concentration):
     """
     Return the per-class distribution, (..., C), and whether the classes share cells.
 
     Proportions of rows or columns share no cells. The distribution is None if it is unknown.
     """
-    tp = np.einsum("...ii->...i", weights)
-    other = 1 - np.eye(weights.shape[-1])
-    fn, fp = (np.einsum(f"...ij,ij->...{axis}", weights, other) for axis in "ij")
+    tp = np.einsum("...ii->...i", concentration)
+    other = 1 - np.eye(concentration.shape[-1])
+    fn, fp = (np.einsum(f"...ij,ij->...{axis}", concentration, other) for axis in "ij")
     by_name = {"tp": tp, "fn": fn, "fp": fp}
     if isinstance(form.form, Proportion) and set(form.form) in ({"tp", "fn"}, {"tp", "fp"}):
         return Beta(*(by_name[cell] for cell in form.form)), False
@@ -141,7 +141,7 @@ def _of_every_class(form, weights):
     return (kinds[form.form](tp, fn + fp) if form.form in kinds else None), True
 
 
-def is_proper(measure, weights):
+def is_proper(measure, concentration):
     """
     Return True if a measure has a proper distribution although some parameters may be 0.
 
@@ -151,11 +151,11 @@ def is_proper(measure, weights):
     form = measure.form
     if form in (Overlap(1, 1), Overlap(0.5, 0.5)):
         sides = ("tp", "fp+fn")
-    elif isinstance(form, Proportion) and (weights.shape[-1] == 2 or "right" in form):
+    elif isinstance(form, Proportion) and (concentration.shape[-1] == 2 or "right" in form):
         sides = form
     else:
         return False
-    return all((_sum(weights, side) > 0).all() for side in sides)
+    return all((_sum(concentration, side) > 0).all() for side in sides)
 
 
 def is_of_a_row(measure):
@@ -163,26 +163,26 @@ def is_of_a_row(measure):
     return measure.form in _ROWS
 
 
-def distribution_of_rows(measure, weights):
+def distribution_of_rows(measure, concentration):
     """Return the distribution of a measure of each class, (..., C), from its row alone, or None."""
     if measure.form not in (("tp", "fn"), ("fn", "tp")):
         return None
-    right = np.einsum("...ii->...i", weights)
-    missed = np.einsum("...ij,ij->...i", weights, 1 - np.eye(weights.shape[-1]))
+    right = np.einsum("...ii->...i", concentration)
+    missed = np.einsum("...ij,ij->...i", concentration, 1 - np.eye(concentration.shape[-1]))
     return Beta(right, missed) if measure.form.part == "tp" else Beta(missed, right)
 
 
-def distribution_at_prevalence(measure, weights, prevalence):
+def distribution_at_prevalence(measure, concentration, prevalence):
     """Return the distribution of a measure given the distribution of the prevalence, or None."""
     form = measure.form
     if isinstance(form, ReciprocalOf):
-        return _reciprocal(distribution_at_prevalence(form.measure, weights, prevalence))
+        return _reciprocal(distribution_at_prevalence(form.measure, concentration, prevalence))
     if form == _PREVALENCE:
         return prevalence
     if form in _ROWS:
-        return _beta(weights, form)
+        return _beta(concentration, form)
     if isinstance(form, FunctionOfCells) and form.shares == "rates":
-        return _function(measure, weights)
+        return _function(measure, concentration)
     odds_of = _odds_of(form)
     if odds_of is None:
         return None
@@ -190,7 +190,7 @@ def distribution_at_prevalence(measure, weights, prevalence):
     if odds_of is odds.lift and isinstance(prevalence, PointMass):
         # Lift is at most 1 / p, so it is the precision in another unit.
         odds_of, support = odds.proportion("tp", "fp"), (0.0, 1 / prevalence.at)
-    shares = prevalence, *(_beta(weights, cells) for cells in _SHARES["rates"])
+    shares = prevalence, *(_beta(concentration, cells) for cells in _SHARES["rates"])
     function = partial(_log_odds, odds=odds_of, made=_of_rates)
     outer = None if _is_monotone(measure.form) else 0
     return FunctionOfShares(shares, function, support, outer=outer)
@@ -234,15 +234,15 @@ def _odds_of(form) -> Any:
     return None
 
 
-def _function(measure, weights):
+def _function(measure, concentration):
     """Return the distribution of a function of the cells of a table, or None."""
     form, odds_of = measure.form, _odds_of(measure.form)
     if odds_of is None:
         return None
     kind = form.shares if isinstance(form, FunctionOfCells) else "positives"
-    if odds_of is odds.cohen_kappa and (_sum(weights, "tp+tn") < _FEW_AGREEMENTS).any():
+    if odds_of is odds.cohen_kappa and (_sum(concentration, "tp+tn") < _FEW_AGREEMENTS).any():
         kind = "agreements"
-    shares = tuple(_beta(weights, cells) for cells in _SHARES[kind])
+    shares = tuple(_beta(concentration, cells) for cells in _SHARES[kind])
     return FunctionOfShares(
         shares,
         partial(_log_odds, odds=odds_of, made=_MADE[kind]),
@@ -255,13 +255,13 @@ def _function(measure, weights):
     )
 
 
-def _of_cost(measure, weights):
+def _of_cost(measure, concentration):
     """Return the distribution of a cost, by stick breaking from the most expensive cells."""
     matrix = measure.form.matrix
     if len(matrix) != 2:
         return None
     if not np.ptp(matrix):
-        return PointMass(np.full(weights.shape[:-2], matrix[0][0]))
+        return PointMass(np.full(concentration.shape[:-2], matrix[0][0]))
     costs = {cell: matrix[row][column] for cell, (row, column) in _CELLS.items()}
     alike = [
         [cell for cell in _CELLS if costs[cell] == cost]
@@ -270,7 +270,7 @@ def _of_cost(measure, weights):
     shares = []
     for index, cells in enumerate(alike[:-1]):
         rest = [cell for same in alike[index + 1 :] for cell in same]
-        shares.append(_beta(weights, ("+".join(cells), "+".join(rest))))
+        shares.append(_beta(concentration, ("+".join(cells), "+".join(rest))))
 
     def made(*sticks):
         """Return the cells, all of those that cost the same in one."""
@@ -317,13 +317,13 @@ _POWER_MOMENTS: dict[Callable, Callable] = {
 }
 
 
-def _beta(weights, form):
-    return Beta(_sum(weights, form[0]), _sum(weights, form[1]))
+def _beta(concentration, form):
+    return Beta(_sum(concentration, form[0]), _sum(concentration, form[1]))
 
 
-def _sum(weights, cells):
+def _sum(concentration, cells):
     if cells == "right":
-        return np.einsum("...ii->...", weights)
+        return np.einsum("...ii->...", concentration)
     if cells == "wrong":
-        return off_diagonal(weights)
-    return sum(weights[(..., *_CELLS[cell])] for cell in cells.split("+"))
+        return off_diagonal(concentration)
+    return sum(concentration[(..., *_CELLS[cell])] for cell in cells.split("+"))

@@ -54,17 +54,17 @@ def pseudo_counts(cells, concentration, *, abstains=False):
             "finite numbers >= 0",
             "pass e.g. `concentration=0.5`",
         )
-    weights = cells + prior
+    posterior_concentration = cells + prior
     if abstains:
-        weights[..., -1, :] = 0
-    return weights
+        posterior_concentration[..., -1, :] = 0
+    return posterior_concentration
 
 
-def check_proper(weights, labels=None, *, abstains=False):
+def check_proper(concentration, labels=None, *, abstains=False):
     """Return the parameters; raise an error if one is 0, so that the posterior is improper."""
-    empty = weights[..., : weights.shape[-1] - abstains, :] == 0
+    empty = concentration[..., : concentration.shape[-1] - abstains, :] == 0
     if empty.any():
-        names = range(weights.shape[-1]) if labels is None else labels
+        names = range(concentration.shape[-1]) if labels is None else labels
         actual, predicted = (names[index] for index in np.argwhere(empty)[0][-2:])
         raise fail(
             f"the posterior is improper: cell actual={actual!r}, predicted={predicted!r} is empty",
@@ -72,16 +72,16 @@ def check_proper(weights, labels=None, *, abstains=False):
             "concentration > 0 in every empty cell",
             "pass `concentration=0.5`, or leave it out",
         )
-    return weights
+    return concentration
 
 
-def draw(weights, size, rng, axes=1):
+def draw(concentration, size, rng, axes=1):
     """
     Draw from Dirichlet distributions.
 
     Parameters
     ----------
-    weights : ndarray
+    concentration : ndarray
         Parameters > 0. The last `axes` axes belong to one Dirichlet distribution.
     size : int
         Number of draws.
@@ -92,24 +92,24 @@ def draw(weights, size, rng, axes=1):
 
     Returns
     -------
-    ndarray, shape (size, *weights.shape)
+    ndarray, shape (size, *concentration.shape)
         Strictly positive draws.
     """
     over = tuple(range(-axes, 0))
-    if weights.min() >= _TINY_SHAPE:
-        gammas = rng.standard_gamma(weights, (size, *weights.shape))
+    if concentration.min() >= _TINY_SHAPE:
+        gammas = rng.standard_gamma(concentration, (size, *concentration.shape))
         gammas /= gammas.sum(axis=over, keepdims=True)
         return gammas
-    if _share_not_small(weights.ravel(), _SMALLEST) < _MOST_FEW:
-        return _dense(large_gammas(weights, size, rng), (size, *weights.shape), over)
+    if _share_not_small(concentration.ravel(), _SMALLEST) < _MOST_FEW:
+        return _dense(large_gammas(concentration, size, rng), (size, *concentration.shape), over)
     # G(a) = G(a + 1) U**(1/a), in logs.
-    logs = np.log(rng.standard_gamma(weights + 1, (size, *weights.shape)))
-    logs -= rng.standard_exponential(logs.shape) / weights
+    logs = np.log(rng.standard_gamma(concentration + 1, (size, *concentration.shape)))
+    logs -= rng.standard_exponential(logs.shape) / concentration
     logs -= special.logsumexp(logs, axis=over, keepdims=True)
     return np.maximum(np.exp(logs), np.finfo(float).tiny)
 
 
-def large_gammas(weights, size, rng, smallest=_SMALLEST):
+def large_gammas(concentration, size, rng, smallest=_SMALLEST):
     """
     Draw independent gamma variates of scale 1, except those that are almost 0.
 
@@ -119,7 +119,7 @@ def large_gammas(weights, size, rng, smallest=_SMALLEST):
 
     Parameters
     ----------
-    weights : ndarray
+    concentration : ndarray
         Shapes > 0.
     size : int
         Number of draws.
@@ -131,7 +131,7 @@ def large_gammas(weights, size, rng, smallest=_SMALLEST):
     Returns
     -------
     place : ndarray of int, shape (m,)
-        Indices into the flat array of shape (size, weights.size).
+        Indices into the flat array of shape (size, concentration.size).
     gammas : ndarray, shape (m,)
         Variates at these indices.
 
@@ -141,7 +141,7 @@ def large_gammas(weights, size, rng, smallest=_SMALLEST):
     of the remaining variates come from a Bernoulli process with the largest of their probabilities
     1 - s**a, thinned to the probability of each cell. Given that U > s**a, U is uniform.
     """
-    flat = weights.ravel()
+    flat = concentration.ravel()
     tiny = flat < _TINY_SHAPE
     usual, rare = np.flatnonzero(~tiny), np.flatnonzero(tiny)
     place = (np.arange(size)[:, None] * flat.size + usual).ravel()
@@ -193,7 +193,7 @@ def _dense(drawn, shape, over):
     return np.maximum(draws, np.finfo(float).tiny, out=draws)
 
 
-def draw_class_totals(weights, size, rng):
+def draw_class_totals(concentration, size, rng):
     """
     Draw tp, fn, fp and tn of every class from Dirichlet distributions of whole tables.
 
@@ -202,7 +202,7 @@ def draw_class_totals(weights, size, rng):
 
     Parameters
     ----------
-    weights : ndarray, shape (..., C, C)
+    concentration : ndarray, shape (..., C, C)
         Parameters > 0; all cells of a table sum to 1.
     size : int
         Number of draws.
@@ -214,17 +214,17 @@ def draw_class_totals(weights, size, rng):
     ClassTotals
         Totals with arrays (size, ..., C).
     """
-    place, gammas = large_gammas(weights, size, rng)
-    return ClassTotals.from_cells(place, gammas, (size, *weights.shape))
+    place, gammas = large_gammas(concentration, size, rng)
+    return ClassTotals.from_cells(place, gammas, (size, *concentration.shape))
 
 
-def draw_sparse(weights, size, rng):
+def draw_sparse(concentration, size, rng):
     """
     Draw from Dirichlet distributions whose parameters are mostly far below 1.
 
     Parameters
     ----------
-    weights : ndarray, shape (..., K)
+    concentration : ndarray, shape (..., K)
         Parameters > 0, which sum to 1 or more along the last axis.
     size : int
         Number of draws.
@@ -236,20 +236,24 @@ def draw_sparse(weights, size, rng):
     ndarray, shape (size, ..., K)
         Strictly positive draws. Gamma variates below 1e-7 are not drawn.
     """
-    return _dense(large_gammas(weights, size, rng, _NOTHING), (size, *weights.shape), (-1,))
+    return _dense(
+        large_gammas(concentration, size, rng, _NOTHING), (size, *concentration.shape), (-1,)
+    )
 
 
-def logpdf(theta, weights, axes=1):
+def logpdf(theta, concentration, axes=1):
     """Return the log density of the Dirichlet distribution at theta."""
     over = tuple(range(-axes, 0))
-    norm = special.gammaln(weights.sum(axis=over)) - special.gammaln(weights).sum(axis=over)
-    return norm + special.xlogy(weights - 1, theta).sum(axis=over)
+    norm = special.gammaln(concentration.sum(axis=over)) - special.gammaln(concentration).sum(
+        axis=over
+    )
+    return norm + special.xlogy(concentration - 1, theta).sum(axis=over)
 
 
-def log_marginal(cells, weights, axes=1):
+def log_marginal(cells, concentration, axes=1):
     """Return the log marginal likelihood of the counts."""
     over = tuple(range(-axes, 0))
-    prior = weights - cells
+    prior = concentration - cells
     ways = special.gammaln(cells.sum(axis=over) + 1) - special.gammaln(cells + 1).sum(axis=over)
-    norm = special.gammaln(prior.sum(axis=over)) - special.gammaln(weights.sum(axis=over))
-    return ways + norm + (special.gammaln(weights) - special.gammaln(prior)).sum(axis=over)
+    norm = special.gammaln(prior.sum(axis=over)) - special.gammaln(concentration.sum(axis=over))
+    return ways + norm + (special.gammaln(concentration) - special.gammaln(prior)).sum(axis=over)

@@ -45,7 +45,7 @@ _SCORE = 1.96  # normal score at which the error is evaluated
 
 
 def mean_over_classes(
-    parts: Beta | F1, weights: np.ndarray | None, included: np.ndarray | None = None
+    parts: Beta | F1, concentration: np.ndarray | None, included: np.ndarray | None = None
 ) -> "CornishFisherBeta":
     """
     Return the distribution of the mean over classes of a per-class measure.
@@ -55,7 +55,7 @@ def mean_over_classes(
     parts : Beta or F1, batch (..., C)
         Distribution of every class: a function of tp / (tp + fn + fp), or a proportion of a row or
         a column.
-    weights : ndarray, shape (..., C, C), or None
+    concentration : ndarray, shape (..., C, C), or None
         Dirichlet parameters. None if the classes are independent.
     included : ndarray of bool, shape (C,) or (..., C), optional
         Classes to average over. All by default.
@@ -68,7 +68,7 @@ def mean_over_classes(
         for cumulant in (sd**2, parts.skewness() * sd**3, excess_kurtosis(mean, sd) * sd**4)
     )
     covariance, joint_third, neglected = (
-        np.zeros(3) if weights is None else _joint_cumulants(parts, weights, used)
+        np.zeros(3) if concentration is None else _joint_cumulants(parts, concentration, used)
     )
     total, classes = second + covariance, used.sum(-1)
     return CornishFisherBeta(
@@ -103,7 +103,7 @@ def _step_of_an_example(mean, variance):
     return 2 / (mean * (1 - mean) / variance + 1)
 
 
-def _joint_cumulants(parts, weights, used):
+def _joint_cumulants(parts, concentration, used):
     """
     Return the contribution of shared cells to the second and the third cumulant of the sum.
 
@@ -117,7 +117,9 @@ def _joint_cumulants(parts, weights, used):
     by_wrong = used * -weight * hit / base**2
     by_hit, by_wrong_twice = used * weight * wrong / base**2, used * 2 * weight**2 * hit / base**3
     by_both = used * weight * (hit - weight * wrong) / base**3
-    shared = (weights + np.swapaxes(weights, -1, -2)) * (1 - np.eye(weights.shape[-1]))
+    shared = (concentration + np.swapaxes(concentration, -1, -2)) * (
+        1 - np.eye(concentration.shape[-1])
+    )
     step = 1e-4 * (1 + wrong)
     slope = used * (replace(parts, b=wrong + step).mean() - parts.mean()) / step
     covariance = slope * np.einsum("...ij,...j->...i", shared, slope)
@@ -134,12 +136,12 @@ _STEP = 1e-3  # step of finite differences, relative to a cell
 _CHUNK = 2**17  # elements of an array at a time
 
 
-def multiclass_mcc(weights: np.ndarray) -> "CornishFisherBeta":
-    """Return the distribution of R_K for theta ~ Dirichlet(weights), shape (..., C, C), all > 0."""
-    cells = weights.reshape(-1, *weights.shape[-2:])
+def multiclass_mcc(concentration: np.ndarray) -> "CornishFisherBeta":
+    """Return the distribution of R_K for theta ~ Dirichlet(concentration), (..., C, C), all > 0."""
+    cells = concentration.reshape(-1, *concentration.shape[-2:])
     step = max(1, _CHUNK // cells[0].size)
     chunks = [_moments_of_mcc(cells[k : k + step]) for k in range(0, len(cells), step)]
-    mean, sd, skew, excess, error = np.concatenate(chunks, -1).reshape(5, *weights.shape[:-2])
+    mean, sd, skew, excess, error = np.concatenate(chunks, -1).reshape(5, *concentration.shape[:-2])
     return CornishFisherBeta((1 + mean) / 2, sd / 2, skew, excess, error, (-1.0, 1.0))
 
 

@@ -193,7 +193,7 @@ def unlikely_batches(
     """
     if isinstance(before, SummedItems) and isinstance(batches, SummedItems):
         return unlikely_sums(measure, before, batches)
-    weights = before.weights  # type: ignore[attr-defined]
+    weights = before.concentration  # type: ignore[attr-defined]
     return unlikely(measure, batches.counts.values, weights, level)
 
 

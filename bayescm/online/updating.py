@@ -368,7 +368,7 @@ def as_prior(concentration: Any, tables: xr.DataArray) -> xr.DataArray:
     dims = tables.dims[-2:]
     coords = {k: v for k, v in tables.coords.items() if k in (*dims, "positive")}
     posterior: Any = posterior_of(xr.zeros_like(tables), concentration)
-    return xr.DataArray(posterior.weights, coords, list(dims), name="concentration")
+    return xr.DataArray(posterior.concentration, coords, list(dims), name="concentration")
 
 
 def prior_cells(concentration: Any, counts: xr.DataArray) -> np.ndarray:

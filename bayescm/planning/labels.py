@@ -332,7 +332,7 @@ def labels_worth(
     coords = {k: v for k, v in posterior.counts.coords.items() if set(v.dims) <= set(dims)}
     counts = xr.DataArray(theta * n[..., None, None], dims=dims, coords=coords, name="counts")
     labels_alone = dirichlet_multinomial(counts)
-    prior = (labels_alone.weights - counts.values).sum((-2, -1))
+    prior = (labels_alone.concentration - counts.values).sum((-2, -1))
     drawn, drawn_alone = (
         one.draw(resolved_measures, _WORTH_DRAWS, rng) for one in (posterior, labels_alone)
     )

@@ -325,7 +325,7 @@ def _concentration(pilot):
         raise fail("a pilot with a set prevalence", got, "that of the sample", todo)
     if pilot.name == "concentration":
         return np.asarray(align(pilot, pilot), float)
-    return dirichlet_multinomial(pilot).weights
+    return dirichlet_multinomial(pilot).concentration
 
 
 def _width_assurance(interval_width, width, truth):

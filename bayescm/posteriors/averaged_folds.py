@@ -120,7 +120,7 @@ def averaged_folds(
 def _check_prior(folds):
     """Warn if the priors of all folds together weigh too much."""
     tested = folds.counts.values.sum((-3, -2, -1))
-    prior = folds.weights.sum((-3, -2, -1)) - tested
+    prior = folds.concentration.sum((-3, -2, -1)) - tested
     if (prior > _HEAVY_PRIOR * tested).any():
         warnings.warn(
             f"Every fold has a prior of its own: together they weigh {np.max(prior):.3g} examples "
@@ -165,7 +165,7 @@ class AveragedFolds(CountsPosterior):
         """Factor of the standard deviation of the mean, NaN for a mixture."""
         if self.average == "mixture":
             return float("nan")
-        matrices = self.folds.weights.shape[-3]
+        matrices = self.folds.concentration.shape[-3]
         rho = self.rho if self.average == "correlated" else 0.0
         return float(np.sqrt(1 + (matrices - 1) * rho))
 
@@ -182,7 +182,7 @@ class AveragedFolds(CountsPosterior):
         # Averaging distributions from quadrature takes too long, so these measures use draws.
         if parts is None or parts.how != "closed form":
             return None
-        parts = _move_folds_last(parts, self.folds.weights)
+        parts = _move_folds_last(parts, self.folds.concentration)
         if self.average == "mixture":
             return MixtureOfFolds(parts)
         if self.average == "correlated" and isinstance(parts, Beta):
@@ -198,7 +198,7 @@ class AveragedFolds(CountsPosterior):
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Return draws (size, ..., [C]) of the averages, from the same matrices."""
-        axis = self.folds.weights.ndim - 2  # axis of the folds, after the draws and the batch
+        axis = self.folds.concentration.ndim - 2  # axis of the folds, after the draws and the batch
         of_folds = [within_members(measure, 1) for measure in measures]
         values = self.folds.draw(of_folds, size, rng)
         return [average_draws(draws, axis, self.stretch) for draws in values]

@@ -153,7 +153,7 @@ class BinnedForecasts(Posterior):
     def __init__(self, counts: xr.DataArray):
         self.counts, self.middle = counts, middles(counts)
         self.prior = prior_of_forecasts(counts)
-        self.weights = counts.values + self.prior  # (..., 2, B)
+        self.concentration = counts.values + self.prior  # (..., 2, B)
 
     @cached_property
     def template(self) -> LabelTemplate:
@@ -195,9 +195,9 @@ class BinnedForecasts(Posterior):
         step = max(1, int(_ROOM // tables[0].size ** 2))
         for first in range(0, len(tables), step):
             rows = slice(first, first + step)
-            weights = tables[rows].reshape(len(tables[rows]), -1)
-            total = weights.sum(axis=1, keepdims=True)
-            share = weights / total
+            concentration = tables[rows].reshape(len(tables[rows]), -1)
+            total = concentration.sum(axis=1, keepdims=True)
+            share = concentration / total
             moved = (1 - _STEP) * share[:, None] + _STEP * np.eye(share.shape[1])
             values = evaluate(measure, moved.reshape(-1, *tables.shape[1:]), self.middle)
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -219,7 +219,7 @@ class BinnedForecasts(Posterior):
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ..., 2, B) of the shares."""
-        return {"theta": dirichlet.draw(self.weights, size, rng, axes=2)}
+        return {"theta": dirichlet.draw(self.concentration, size, rng, axes=2)}
 
     def draw(
         self,
@@ -238,7 +238,7 @@ class BinnedForecasts(Posterior):
 
     @property
     def _flat(self):
-        return self.weights.reshape(-1, *self.weights.shape[-2:])
+        return self.concentration.reshape(-1, *self.concentration.shape[-2:])
 
     def _shaped(self, values):
         return values.reshape(self.counts.shape[:-2])

@@ -87,38 +87,38 @@ def dirichlet_multinomial(
     """
     cells = as_labelled_counts(counts, abstention=True)
     prior = prior_of(concentration, counts)
-    weights = dirichlet.pseudo_counts(cells.values, prior, abstains=abstains(cells))
-    return DirichletMultinomial(cells, weights)
+    posterior_concentration = dirichlet.pseudo_counts(cells.values, prior, abstains=abstains(cells))
+    return DirichletMultinomial(cells, posterior_concentration)
 
 
 @dataclass(frozen=True, eq=False)
 class DirichletMultinomial(CountsPosterior):
     """
-    Posterior ``Dirichlet(weights)`` of the cells of each matrix of a batch.
+    Posterior ``Dirichlet(concentration)`` of the cells of each matrix of a batch.
 
     Attributes
     ----------
     counts : DataArray, dims (..., actual, predicted)
-    weights : ndarray, shape (..., C, C)
+    concentration : ndarray, shape (..., C, C)
         Prior pseudo-counts plus counts. The row of an abstention, which is the last, is 0.
     """
 
     counts: xr.DataArray
-    weights: np.ndarray
+    concentration: np.ndarray
 
     def shrinks_by(self, of: str) -> str:
         """Return why the posterior may differ from a point estimate, as half a sentence."""
-        prior = (self.weights - self.pooled).sum(axis=(-2, -1)).max()
+        prior = (self.concentration - self.pooled).sum(axis=(-2, -1)).max()
         examples = float(np.min(self.batch.values))
         return f"the prior is worth {prior:.3g} examples, compared with {examples:.4g} tested ones"
 
     def isel_batch(self, index: np.ndarray) -> Posterior:
         """Return some matrices of the flat batch."""
-        size = self.weights.shape[-2:]
+        size = self.concentration.shape[-2:]
         counts = as_labelled_counts(self.pooled.reshape(-1, *size)[index])
         if abstains(self.counts):
             counts = counts.assign_coords(abstain=size[-1] - 1)
-        return DirichletMultinomial(counts, self.weights.reshape(-1, *size)[index])
+        return DirichletMultinomial(counts, self.concentration.reshape(-1, *size)[index])
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """
@@ -137,25 +137,31 @@ class DirichletMultinomial(CountsPosterior):
 
         The predictive distribution of two classes is enumerated (`predictive`).
         """
-        weights, reduced = self.weights, measure
+        concentration, reduced = self.concentration, measure
         if measure.collapse is not None:
             reduce, reduced = measure.collapse
-            weights, reduced = reduce(weights), including(reduced, measure.included)
+            concentration, reduced = reduce(concentration), including(reduced, measure.included)
         if of == "predictive" and abstains(self.counts):
             return None
-        if weights.shape[-1] > 2 and reduced.one_class:
-            weights = one_vs_rest(weights)
+        if concentration.shape[-1] > 2 and reduced.one_class:
+            concentration = one_vs_rest(concentration)
         if of == "predictive" or not (
-            self.weights.all() or closed_forms.is_proper(reduced, weights)
+            self.concentration.all() or closed_forms.is_proper(reduced, concentration)
         ):
             self.check_proper()
         if of == "predictive":
-            share = self.weights.sum(axis=-1)[..., ::-1]
-            return enumerated(reduced, self.weights, share, self.batch.values if n is None else n)
-        distribution = closed_forms.distribution(reduced, weights)
+            share = self.concentration.sum(axis=-1)[..., ::-1]
+            return enumerated(
+                reduced, self.concentration, share, self.batch.values if n is None else n
+            )
+        distribution = closed_forms.distribution(reduced, concentration)
         if distribution is None:
             distribution = self._preintegrated(measure)
-        return self._by_moments(measure, reduced, weights) if distribution is None else distribution
+        return (
+            self._by_moments(measure, reduced, concentration)
+            if distribution is None
+            else distribution
+        )
 
     def _preintegrated(self, measure):
         """Return the distribution of a function of a few small tables, or None."""
@@ -169,9 +175,9 @@ class DirichletMultinomial(CountsPosterior):
         classes = None if labels is None else len(labels)
         return preintegrated([self.parameters], function, measure.range, classes=classes)
 
-    def _by_moments(self, measure, reduced, weights):
+    def _by_moments(self, measure, reduced, concentration):
         """Return the distribution of a function of many classes from its moments, or None."""
-        moments = closed_forms.by_moments(reduced, weights)
+        moments = closed_forms.by_moments(reduced, concentration)
         if moments is None:
             return None
         distribution = MomentsOrDraws(
@@ -187,22 +193,24 @@ class DirichletMultinomial(CountsPosterior):
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Sample measures jointly, from class totals alone if there are many classes."""
-        if not need_class_totals_only(measures, self.weights, self.counts):
+        if not need_class_totals_only(measures, self.concentration, self.counts):
             return super().draw_parameter(measures, size, rng)
         self.check_proper()
-        totals = dirichlet.draw_class_totals(self.weights, size, rng)
+        totals = dirichlet.draw_class_totals(self.concentration, size, rng)
         return [totals.measured(measure) for measure in measures]
 
     def check_proper(self) -> None:
         """Raise an error if the posterior is improper: an empty cell without prior."""
         dirichlet.check_proper(
-            self.weights, self.counts.indexes["actual"].tolist(), abstains=abstains(self.counts)
+            self.concentration,
+            self.counts.indexes["actual"].tolist(),
+            abstains=abstains(self.counts),
         )
 
     @property
     def parameters(self) -> np.ndarray:
         """The Dirichlet parameters of the possible cells, (..., cells)."""
-        return possible(self.weights, self.counts)
+        return possible(self.concentration, self.counts)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the corresponding PyMC model."""
@@ -220,7 +228,7 @@ class DirichletMultinomial(CountsPosterior):
 
 
 def need_class_totals_only(
-    measures: Sequence[Callable], weights: np.ndarray, counts: xr.DataArray
+    measures: Sequence[Callable], concentration: np.ndarray, counts: xr.DataArray
 ) -> bool:
     """
     Return whether class totals suffice to sample measures of many classes.
@@ -228,16 +236,16 @@ def need_class_totals_only(
     Parameters
     ----------
     measures : sequence of Measure
-    weights : ndarray, shape (..., C, C)
+    concentration : ndarray, shape (..., C, C)
         Prior pseudo-counts plus counts.
     counts : DataArray, dims (..., actual, predicted)
     """
-    if weights.shape[-1] < _MANY_CLASSES or abstains(counts):
+    if concentration.shape[-1] < _MANY_CLASSES or abstains(counts):
         return False
     # The true negatives are computed by subtraction and must keep enough digits.
-    diagonal = np.einsum("...ii->...i", weights)
-    in_class = weights.sum(-1) + weights.sum(-2) - diagonal
-    negatives = weights.sum((-2, -1))[..., None] - in_class
+    diagonal = np.einsum("...ii->...i", concentration)
+    in_class = concentration.sum(-1) + concentration.sum(-2) - diagonal
+    negatives = concentration.sum((-2, -1))[..., None] - in_class
     return bool((negatives >= 1).all()) and all(map(from_class_totals, measures))
 
 

@@ -72,11 +72,11 @@ def fixed_totals(
     """
     table = as_labelled_counts(counts)
     labels = table.indexes["actual"].tolist()
-    weights = dirichlet.pseudo_counts(table.values, prior_of(concentration, counts))
+    posterior_concentration = dirichlet.pseudo_counts(table.values, prior_of(concentration, counts))
     prevalence = shares_of(prevalence, counts, table)
     if isinstance(prevalence, tuple):
-        return FixedTotals(table, weights, None, _prior(prevalence, len(labels)))
-    return FixedTotals(table, weights, _shares(table.values, prevalence), None)
+        return FixedTotals(table, posterior_concentration, None, _prior(prevalence, len(labels)))
+    return FixedTotals(table, posterior_concentration, _shares(table.values, prevalence), None)
 
 
 def _prior(pair, classes):
@@ -115,12 +115,12 @@ def _shares(cells, prevalence):
 @dataclass(frozen=True, eq=False)
 class FixedTotals(CountsPosterior):
     """
-    Posterior: independent rows ``Dirichlet(weights[..., i, :])`` and a prevalence.
+    Posterior: independent rows ``Dirichlet(concentration[..., i, :])`` and a prevalence.
 
     Attributes
     ----------
     counts : DataArray, dims (..., actual, predicted)
-    weights : ndarray, shape (..., C, C)
+    concentration : ndarray, shape (..., C, C)
         Prior pseudo-counts plus counts.
     shares : ndarray, shape (..., C), or None
         Share of each actual class. None if it has a prior.
@@ -129,18 +129,18 @@ class FixedTotals(CountsPosterior):
     """
 
     counts: xr.DataArray
-    weights: np.ndarray
+    concentration: np.ndarray
     shares: Any
     prior: tuple[float, float] | None
 
     def isel_batch(self, index: np.ndarray) -> Posterior:
         """Return some matrices of the flat batch."""
-        size = self.weights.shape[-2:]
-        cells, weights = (
-            tables.reshape(-1, *size)[index] for tables in (self.pooled, self.weights)
+        size = self.concentration.shape[-2:]
+        cells, concentration = (
+            tables.reshape(-1, *size)[index] for tables in (self.pooled, self.concentration)
         )
         shares = None if self.shares is None else self.shares.reshape(-1, size[0])[index]
-        return FixedTotals(as_labelled_counts(cells), weights, shares, self.prior)
+        return FixedTotals(as_labelled_counts(cells), concentration, shares, self.prior)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the measure of the observed rates at the prevalence or its prior mean."""
@@ -151,17 +151,19 @@ class FixedTotals(CountsPosterior):
 
     def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (...), or None if it is sampled."""
-        row = closed_forms.is_of_a_row(measure) and closed_forms.is_proper(measure, self.weights)
+        row = closed_forms.is_of_a_row(measure) and closed_forms.is_proper(
+            measure, self.concentration
+        )
         if of == "predictive" or not row:
             self._check_proper()
         if of == "predictive":
             sizes = self.batch.values if n is None else n
-            return enumerated(measure, self.weights, self._share(), sizes)
-        if self.weights.shape[-1] > 2:
-            distribution = closed_forms.distribution_of_rows(measure, self.weights)
+            return enumerated(measure, self.concentration, self._share(), sizes)
+        if self.concentration.shape[-1] > 2:
+            distribution = closed_forms.distribution_of_rows(measure, self.concentration)
         else:
             distribution = closed_forms.distribution_at_prevalence(
-                measure, self.weights, self._prevalence()
+                measure, self.concentration, self._prevalence()
             )
         return self._preintegrated(measure) if distribution is None else distribution
 
@@ -169,8 +171,8 @@ class FixedTotals(CountsPosterior):
         """Return the distribution of a function of a few small tables, or None."""
         if is_by_member(measure):
             return None
-        labels, size = self.classes_of(measure), self.weights.shape[-1]
-        rows = [self.weights[..., row, :] for row in range(size)]
+        labels, size = self.classes_of(measure), self.concentration.shape[-1]
+        rows = [self.concentration[..., row, :] for row in range(size)]
 
         def function(cells):
             if self.prior is None:
@@ -183,17 +185,17 @@ class FixedTotals(CountsPosterior):
         return preintegrated(rows, function, measure.range, totals=self.shares, classes=classes)
 
     def _check_proper(self):
-        dirichlet.check_proper(self.weights, self.counts.indexes["actual"].tolist())
+        dirichlet.check_proper(self.concentration, self.counts.indexes["actual"].tolist())
 
     def _prevalence(self):
         if self.prior is None:
             return PointMass(self.shares[..., 1])
-        batch = np.ones(self.weights.shape[:-2])
+        batch = np.ones(self.concentration.shape[:-2])
         return Beta(self.prior[0] * batch, self.prior[1] * batch)
 
     def _share(self):
         """Return the beta parameters of the share of positives, or a known share and NaN."""
-        batch = np.ones(self.weights.shape[:-2])
+        batch = np.ones(self.concentration.shape[:-2])
         if self.prior is None:
             return np.stack([self.shares[..., 1], np.nan * batch], axis=-1)
         return np.stack([self.prior[0] * batch, self.prior[1] * batch], axis=-1)
@@ -201,7 +203,7 @@ class FixedTotals(CountsPosterior):
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the corresponding PyMC model."""
         self._check_proper()
-        rates = dirichlet.draw(self.weights, size, rng)
+        rates = dirichlet.draw(self.concentration, size, rng)
         if self.prior is None:
             return {"rates": rates, "theta": self.shares[..., None] * rates}
         positive = rng.beta(*self.prior, size)
@@ -211,8 +213,8 @@ class FixedTotals(CountsPosterior):
 
     def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
         """Return the log posterior density of the rows at rates (..., C, C)."""
-        return dirichlet.logpdf(np.asarray(variables["rates"]), self.weights).sum(axis=-1)
+        return dirichlet.logpdf(np.asarray(variables["rates"]), self.concentration).sum(axis=-1)
 
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of each matrix, given its class totals."""
-        return dirichlet.log_marginal(self.pooled, self.weights).sum(axis=-1)
+        return dirichlet.log_marginal(self.pooled, self.concentration).sum(axis=-1)

@@ -67,9 +67,11 @@ def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> "
     check_counts(effective, fractional=True, name="an effective count")
     labels = cells.indexes["actual"].tolist()
     silent = abstains(cells)
-    weights = dirichlet.pseudo_counts(effective, prior_of(concentration, counts), abstains=silent)
-    dirichlet.check_proper(weights, labels, abstains=silent)
-    return ImportanceWeighted(cells, effective, weights)
+    posterior_concentration = dirichlet.pseudo_counts(
+        effective, prior_of(concentration, counts), abstains=silent
+    )
+    dirichlet.check_proper(posterior_concentration, labels, abstains=silent)
+    return ImportanceWeighted(cells, effective, posterior_concentration)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,7 @@ class ImportanceWeighted(CountsPosterior):
         The sums of the weights.
     effective : ndarray, shape (..., C, C)
         How many examples each cell is worth.
-    weights : ndarray, shape (..., C, C)
+    concentration : ndarray, shape (..., C, C)
         Prior pseudo-counts plus effective counts.
     """
 
@@ -91,11 +93,11 @@ class ImportanceWeighted(CountsPosterior):
     how = "draws"
     counts: xr.DataArray
     effective: np.ndarray
-    weights: np.ndarray
+    concentration: np.ndarray
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        cells = dirichlet.draw(possible(self.weights, self.counts), size, rng)
+        cells = dirichlet.draw(possible(self.concentration, self.counts), size, rng)
         theta = squared(cells, self.counts) * self.mean_weights
         return {"theta_cell": cells, "theta": theta / theta.sum((-2, -1), keepdims=True)}
 
@@ -116,9 +118,9 @@ class ImportanceWeighted(CountsPosterior):
     def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
         """Return the log posterior density at theta_cell (..., cells)."""
         theta = np.asarray(variables["theta_cell"])
-        return dirichlet.logpdf(theta, possible(self.weights, self.counts))
+        return dirichlet.logpdf(theta, possible(self.concentration, self.counts))
 
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of the effective counts of each matrix."""
-        cells = (possible(matrix, self.counts) for matrix in (self.effective, self.weights))
+        cells = (possible(matrix, self.counts) for matrix in (self.effective, self.concentration))
         return dirichlet.log_marginal(*cells)

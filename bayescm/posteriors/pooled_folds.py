@@ -77,8 +77,8 @@ def pooled_folds(
         omega = min(max((folds_design["n_folds"] + 1) / 2, 1), matrices) / matrices
     omega = _check_omega(omega, matrices)
     prior = prior_of(concentration, counts, FOLDS)
-    weights = dirichlet.pseudo_counts(omega * folds.sum(-3), prior)
-    return PooledFolds(table, weights, folds, omega)
+    posterior_concentration = dirichlet.pseudo_counts(omega * folds.sum(-3), prior)
+    return PooledFolds(table, posterior_concentration, folds, omega)
 
 
 def _check_omega(omega, matrices):
@@ -97,12 +97,12 @@ def _check_omega(omega, matrices):
 @dataclass(frozen=True, eq=False)
 class PooledFolds(DirichletMultinomial):
     """
-    Posterior ``Dirichlet(weights)`` of the cells of each cross-validation.
+    Posterior ``Dirichlet(concentration)`` of the cells of each cross-validation.
 
     Attributes
     ----------
     counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
-    weights : ndarray, shape (..., C, C)
+    concentration : ndarray, shape (..., C, C)
         Prior pseudo-counts plus discounted counts.
     folds : ndarray, shape (..., M, C, C)
         Counts of each fold.
@@ -116,11 +116,13 @@ class PooledFolds(DirichletMultinomial):
 
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log of the discounted likelihood, integrated over the prior."""
-        prior = self.weights - self.omega * self.folds.sum(-3)
+        prior = self.concentration - self.omega * self.folds.sum(-3)
         ways = special.gammaln(self.folds.sum((-2, -1)) + 1).sum(-1)
         ways = ways - special.gammaln(self.folds + 1).sum((-3, -2, -1))
-        return self.omega * ways + _log_beta(self.weights) - _log_beta(prior)
+        return self.omega * ways + _log_beta(self.concentration) - _log_beta(prior)
 
 
-def _log_beta(weights):
-    return special.gammaln(weights).sum((-2, -1)) - special.gammaln(weights.sum((-2, -1)))
+def _log_beta(concentration):
+    return special.gammaln(concentration).sum((-2, -1)) - special.gammaln(
+        concentration.sum((-2, -1))
+    )

@@ -34,14 +34,16 @@ from bayescm.measures.measure import by_class, of_members
 _MOST_TABLES = 1_500_000
 
 
-def enumerated(measure: Callable, weights: np.ndarray, share: np.ndarray, n: ArrayLike) -> Any:
+def enumerated(
+    measure: Callable, concentration: np.ndarray, share: np.ndarray, n: ArrayLike
+) -> Any:
     """
     Return the distribution of a measure of a test set of n further examples.
 
     Parameters
     ----------
     measure : callable
-    weights : ndarray, shape (..., C, C)
+    concentration : ndarray, shape (..., C, C)
         Dirichlet parameters of each row.
     share : ndarray, shape (..., 2)
         Beta parameters of the share of positives. If the share is known, the share and NaN.
@@ -53,27 +55,31 @@ def enumerated(measure: Callable, weights: np.ndarray, share: np.ndarray, n: Arr
     Discrete, Stack of these, or None
         None if there are more than two classes, or too many test sets to enumerate.
     """
-    sizes = np.broadcast_to(np.asarray(n, int), weights.shape[:-2])
-    one_number = not by_class(measure, weights.shape[-1])
-    if weights.shape[-1] > 2 or not one_number or special.comb(sizes + 3, 3).sum() > _MOST_TABLES:
+    sizes = np.broadcast_to(np.asarray(n, int), concentration.shape[:-2])
+    one_number = not by_class(measure, concentration.shape[-1])
+    if (
+        concentration.shape[-1] > 2
+        or not one_number
+        or special.comb(sizes + 3, 3).sum() > _MOST_TABLES
+    ):
         return None
     distributions = np.empty(sizes.shape, dtype=object)
     for number, index in enumerate(np.ndindex(sizes.shape)):
         of_member = of_members(measure, number)
-        tables = _enumerate_tables(of_member, int(sizes[index]), weights[index], share[index])
+        tables = _enumerate_tables(of_member, int(sizes[index]), concentration[index], share[index])
         distributions[index] = Discrete.of(*tables)
     return distributions[()] if not sizes.shape else Stack(distributions)
 
 
-def _enumerate_tables(measure, n, weights, share):
+def _enumerate_tables(measure, n, concentration, share):
     """Return the measure and probability of each confusion matrix of n examples."""
     positives = np.arange(n + 1)
     log_positives = _log_positives(positives, n, share)
     values, logs = [], []
     for k in positives:
         tp, tn = np.arange(k + 1)[:, None], np.arange(n - k + 1)[None, :]
-        hits = log_beta_binomial(tp, k, weights[1, 1], weights[1, 0])
-        rejections = log_beta_binomial(tn, n - k, weights[0, 0], weights[0, 1])
+        hits = log_beta_binomial(tp, k, concentration[1, 1], concentration[1, 0])
+        rejections = log_beta_binomial(tn, n - k, concentration[0, 0], concentration[0, 1])
         cells = np.broadcast_arrays(tn, n - k - tn, k - tp, tp)
         values.append(np.stack(cells, axis=-1).reshape(-1, 2, 2))
         logs.append((log_positives[k] + hits + rejections).ravel())

@@ -305,7 +305,7 @@ def _faults(name, kind, prob, cells, concentration, draws, rng):
     intervals, errors = distribution.interval_with_error(prob, kind)
     (low, high), (least, most) = intervals.T, distribution.support
     wrong, understated = [], []
-    for weights, ends, error in zip(posterior.weights, intervals, errors, strict=True):
+    for weights, ends, error in zip(posterior.concentration, intervals, errors, strict=True):
         values = measure(dirichlet.draw(weights, draws, rng, axes=2))
         wrong.append(tail_differs(values, ends, prob, kind))
         understated.append(tail_differs(values, ends, prob, kind, slack=2 * error, share=0.0))

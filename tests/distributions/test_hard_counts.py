@@ -43,7 +43,7 @@ def test_counts_that_were_once_wrong(name, kind):
     assert ends[0] < ends[1]
     assert np.isfinite(error).all()
     tails = [0.025, 0.025] if kind == "eti" else [0.05]
-    _check_tails(name, posterior.weights, ends, tails, 0.0025)
+    _check_tails(name, posterior.concentration, ends, tails, 0.0025)
 
 
 @pytest.mark.long
@@ -63,7 +63,7 @@ def test_the_error_is_known_where_a_share_is_next_to_unknown(name, cells, prior,
     assert 0 <= ends[0] < ends[1]
     assert np.isfinite(error).all()
     tails = np.array([1, 1]) * (1 - prob) / 2 if kind == "eti" else [1 - prob]
-    _check_tails(name, posterior.weights, ends, tails, 0.01 * (1 - prob) + 0.004)
+    _check_tails(name, posterior.concentration, ends, tails, 0.01 * (1 - prob) + 0.004)
 
 
 def test_alone_and_in_a_batch_the_same():
@@ -84,7 +84,7 @@ def test_bounds_beyond_the_quadrature_are_drawn_and_say_so():
     ends, error = distribution.interval_with_error(0.5, "eti")
     assert 0 <= ends[0] < ends[1] <= 1
     assert np.isfinite(error).all()
-    _check_tails("balanced_accuracy", posterior.weights, ends, [0.25, 0.25], 0.01)
+    _check_tails("balanced_accuracy", posterior.concentration, ends, [0.25, 0.25], 0.01)
     assert distribution.how in ("quadrature", "draws")
 
 
@@ -160,7 +160,7 @@ def test_newton_does_not_go_back_and_forth_across_a_kink():
     posterior = dirichlet_multinomial([[0, 3], [1, 903]], concentration=0.01612)
     distribution = posterior.distribution(measures.informedness)
     ends, error = distribution.interval_with_error(0.8, "eti")
-    _check_tails("informedness", posterior.weights, ends, [0.1, 0.1], 0.004)
+    _check_tails("informedness", posterior.concentration, ends, [0.1, 0.1], 0.004)
     assert (error <= 1e-6).all()
 
 
@@ -173,4 +173,4 @@ def test_the_ends_of_next_to_no_agreement_are_in_order_and_their_error_is_stated
     assert ends[0] < ends[1]
     assert np.isfinite(error).all()
     if kind == "eti":
-        _check_tails("cohen_kappa", posterior.weights, ends, [0.0005, 0.0005], 0.0002)
+        _check_tails("cohen_kappa", posterior.concentration, ends, [0.0005, 0.0005], 0.0002)

@@ -39,9 +39,9 @@ def cells(classes, size, right, seed):
 @pytest.mark.long
 def test_bounds_are_those_of_draws(name, classes, size, right):
     posterior = dirichlet_multinomial(cells(classes, size, right, classes))
-    found = closed_forms.by_moments(resolve(name), posterior.weights)
+    found = closed_forms.by_moments(resolve(name), posterior.concentration)
     assert found.how == "moments"
-    theta = dirichlet.draw(posterior.weights, DRAWS, np.random.default_rng(1), axes=2)
+    theta = dirichlet.draw(posterior.concentration, DRAWS, np.random.default_rng(1), axes=2)
     drawn = resolve(name)(theta)
     ends = found.quantile(SHARES)
     # The share of draws below, within four Monte Carlo errors and twice what is stated.

@@ -117,7 +117,7 @@ def test_two_ways_to_the_same_distribution(name):
     """With the Dirichlet's own prevalence the general integral is the closed form."""
     kernel, posterior = measures.resolve(name), dirichlet_multinomial(CELLS, concentration=0.5)
     prevalence = posterior.distribution(measures.prevalence)
-    general = distribution_at_prevalence(kernel, posterior.weights, prevalence)
+    general = distribution_at_prevalence(kernel, posterior.concentration, prevalence)
     general = general.with_tolerance(1e-6)
     assert general.eti(0.95) == pytest.approx(posterior.distribution(kernel).eti(0.95), abs=1e-8)
 

@@ -47,10 +47,10 @@ class Toy(CountsPosterior):
 
     def __init__(self, counts, concentration):
         self.counts = counts
-        self.weights = self.pooled + concentration
+        self.concentration = self.pooled + concentration
 
     def variables(self, size, rng):
-        theta = dirichlet.draw(self.weights, size, rng, axes=2)
+        theta = dirichlet.draw(self.concentration, size, rng, axes=2)
         return {"theta_cell": theta.reshape(*theta.shape[:-2], 4), "theta": theta}
 
 

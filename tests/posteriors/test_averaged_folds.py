@@ -167,12 +167,13 @@ def test_rho_of_repeats_is_that_of_one_cross_validation():
 def test_matrix_of_pseudo_counts_goes_to_every_fold():
     weight = np.array([[1, 2], [3, 4]])
     np.testing.assert_allclose(
-        averaged_folds(CELLS, concentration=weight).folds.weights - CELLS,
+        averaged_folds(CELLS, concentration=weight).folds.concentration - CELLS,
         np.broadcast_to(weight, CELLS.shape),
     )
     each = np.stack([weight, 2 * weight])
     np.testing.assert_allclose(
-        averaged_folds(CELLS, concentration=each).folds.weights[1, 5] - CELLS[1, 5], 2 * weight
+        averaged_folds(CELLS, concentration=each).folds.concentration[1, 5] - CELLS[1, 5],
+        2 * weight,
     )
 
 

@@ -89,9 +89,9 @@ def test_measures_from_class_totals_are_those_of_whole_tables(batch):
     cells = table(30, seed=3) if not batch else np.stack([table(30, seed=3), table(30, seed=4)])
     posterior = dirichlet_multinomial(cells)
     measures = [resolve(name) for name in [*NAMES, "f1"]]
-    assert need_class_totals_only(measures, posterior.weights, posterior.counts)
+    assert need_class_totals_only(measures, posterior.concentration, posterior.counts)
     drawn = posterior.draw(measures, SIZE, np.random.default_rng(5))
-    whole = by_logarithms(posterior.weights, SIZE, 6)
+    whole = by_logarithms(posterior.concentration, SIZE, 6)
     for measure, values in zip(measures, drawn, strict=True):
         reference = measure(whole)
         assert values.shape == reference.shape
@@ -99,7 +99,7 @@ def test_measures_from_class_totals_are_those_of_whole_tables(batch):
         for one, other in list(pairs)[:3]:
             assert stats.ks_2samp(one, other).pvalue > 1e-4, measure.__name__
     # The comparison would see the prior of another number of classes.
-    shifted = resolve("f1_macro")(by_logarithms(posterior.weights + 0.01, SIZE, 7)).reshape(
+    shifted = resolve("f1_macro")(by_logarithms(posterior.concentration + 0.01, SIZE, 7)).reshape(
         SIZE, -1
     )
     assert stats.ks_2samp(drawn[0].reshape(SIZE, -1)[:, 0], shifted[:, 0]).pvalue < 1e-4
@@ -148,7 +148,7 @@ def test_other_measures_need_the_whole_table(name):
     assert not from_class_totals(measure)
     posterior = dirichlet_multinomial(table(36))
     measures = [resolve("f1"), measure]
-    assert not need_class_totals_only(measures, posterior.weights, posterior.counts)
+    assert not need_class_totals_only(measures, posterior.concentration, posterior.counts)
 
 
 def test_a_class_with_nearly_all_examples_is_drawn_cell_by_cell():
@@ -156,7 +156,7 @@ def test_a_class_with_nearly_all_examples_is_drawn_cell_by_cell():
     cells[3, 3] = 500
     posterior = dirichlet_multinomial(cells, concentration=0.5 / 36**2)
     measures = [resolve("f1_macro")]
-    assert not need_class_totals_only(measures, posterior.weights, posterior.counts)
+    assert not need_class_totals_only(measures, posterior.concentration, posterior.counts)
 
 
 MEASURED = """

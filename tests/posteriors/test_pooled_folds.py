@@ -77,13 +77,13 @@ def test_longer_intervals_for_smaller_omega():
 
 
 def test_order_of_folds_does_not_matter():
-    there = pooled_folds(CELLS).weights
-    np.testing.assert_allclose(pooled_folds(CELLS[:, ::-1]).weights, there)
+    there = pooled_folds(CELLS).concentration
+    np.testing.assert_allclose(pooled_folds(CELLS[:, ::-1]).concentration, there)
 
 
 def test_averaged_counts_are_accepted():
     half = pooled_folds(CELLS / 2, omega=1.0)
-    np.testing.assert_allclose(half.weights, pooled_folds(CELLS, omega=0.5).weights)
+    np.testing.assert_allclose(half.concentration, pooled_folds(CELLS, omega=0.5).concentration)
 
 
 @pytest.mark.parametrize(
