@@ -1,8 +1,20 @@
-"""
+r"""
 Direct posterior of `bayescm.models.binormal`: normal scores in each class.
 
 The model is conjugate. The mean and precision of each class have a normal-gamma distribution. The
 two classes and the prevalence are independent.
+
+Let :math:`\lambda` be the weight of the prior, m its centre and s its scale, as in the model. For a
+class of n examples with the mean :math:`\bar x` and the sum of squared deviations Q, the parameters
+of the posterior are
+
+.. math::
+
+    \text{weight} &= \lambda + n, \qquad
+        \text{centre} = \frac{\lambda m + n \bar x}{\lambda + n}, \qquad
+        \text{shape} = \frac{\lambda + n}{2} \\
+    \text{rate} &= \frac{\lambda s^2 + Q}{2}
+        + \frac{\lambda n}{\lambda + n} \, \frac{(\bar x - m)^2}{2}.
 """
 
 from collections.abc import Mapping

@@ -401,10 +401,12 @@ class CrossedRates(LogitNormalRates):
         return total + self._log_prior_of_scales(log_scales)
 
     def _log_prior_of_middle(self, middle):
+        """Return the log prior of b_0, for a rate Beta(a, b), up to a constant."""
         a, b = self.prior[0]
         return a * middle - (a + b) * np.logaddexp(0, middle)
 
     def _log_prior_of_scales(self, log_scales):
+        """Return the log prior of the logarithms of the half-normal scales."""
         scales = np.exp(log_scales)
         return (log_half_normal(scales, self._prior_scales) + log_scales).sum(1)
 

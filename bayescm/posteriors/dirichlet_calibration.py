@@ -14,16 +14,17 @@ classes, the effects of these priors would have the same sign and add up. So for
 share an eighth of an example at each end.
 
 **The curves** of each class against the rest, and of the highest probability, are the smooth curves
-of `bayescm.posteriors.calibration`. The whole forecast p has the Dirichlet calibration, with the
+of `bayescm.posteriors.calibration`. The whole forecast p has a Dirichlet calibration, with the
 probabilities
 
 .. math::
 
     \mathrm{softmax}\bigl(\log p + a + (b I + s W) \, z(p)\bigr), \qquad W_{jk} \sim N(0, 1).
 
-z(p) is the standardised log forecast, a are the levels of the classes, and b is a common slope. The
-scale s of the dependence between classes is estimated. For each scale on a grid, the coefficients
-have a Laplace approximation, which is corrected by importance weights
+This is the Dirichlet calibration of Kull et al. (2019), which the model cites. z(p) is the
+standardised log forecast, a are the levels of the classes, and b is a common slope. The scale s of
+the dependence between classes is estimated. For each scale on a grid, the coefficients have a
+Laplace approximation, which is corrected by importance weights
 (`bayescm.inference.nested_laplace`).
 """
 

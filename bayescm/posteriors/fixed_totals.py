@@ -1,5 +1,13 @@
-"""
+r"""
 Direct posterior of `bayescm.models.fixed_totals`: Dirichlet rows, prevalence.
+
+The rows r of the rates are independent, and :math:`\pi` are the shares of the actual classes:
+
+.. math:: r_i \mid n \sim \mathrm{Dirichlet}(a_i + n_i), \qquad \theta_{ij} = \pi_i r_{ij},
+
+with the counts n and the prior pseudo-counts a of the cells. :math:`\pi` is known, or the share of
+the positive class has a beta prior. The class totals are fixed by the design, so they do not inform
+:math:`\pi`.
 
 With two classes, recall and specificity are independent betas, as in `dirichlet_multinomial`. Only
 the distribution of the prevalence differs.

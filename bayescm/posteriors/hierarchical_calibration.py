@@ -643,7 +643,11 @@ class Sites:
         return eta @ hits - (np.maximum(eta, 0) + np.log1p(np.exp(-np.abs(eta)))) @ total
 
     def log_prior(self, center: np.ndarray, spread: np.ndarray) -> np.ndarray:
-        """Return the log prior density of means (..., 2) and spreads (..., 2)."""
+        """
+        Return the log prior density of means (..., 2) and spreads (..., 2).
+
+        The means are normal, and the spreads half-normal.
+        """
         means = -((center / _CENTER) ** 2) / 2 - np.log(_CENTER * np.sqrt(2 * np.pi))
         return (means + log_half_normal(spread, self.spread)).sum(axis=-1)
 

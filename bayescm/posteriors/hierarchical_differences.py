@@ -251,7 +251,12 @@ def of_differences() -> Exception:
 
 
 def _pair(differences, rho, scale, first, second):
-    """Return the posterior of a pair, from its differences (data_set, run)."""
+    """
+    Return the posterior of a pair, from its differences (data_set, run).
+
+    The error of a mean of n runs is their standard deviation times sqrt(1 / n + rho / (1 - rho)),
+    as in `bayescm.posteriors.correlated_t`.
+    """
     number = (~np.isnan(differences)).sum(-1)
     differences, number = differences[number > 1], number[number > 1]
     if len(number) < 2:
@@ -357,6 +362,7 @@ class HierarchicalT:
         return self._log_prior(location, spread) + sum(logs)
 
     def _log_prior(self, location, spread):
+        """Return the log prior: location Normal(0, 10 scale), spread HalfCauchy(scale)."""
         unit = self.scale
         return -((location[:, None] / unit) ** 2) / 200 - np.log1p((spread / unit) ** 2)
 
@@ -601,7 +607,7 @@ class HierarchicalT:
 
 
 def _log_excess(excess):
-    """Return the log prior density of the logarithm of the excess, up to a constant."""
+    """Return the log prior density of log(excess), for an excess Gamma(2, 0.1)."""
     return 2 * np.log(excess) - 0.1 * excess
 
 

@@ -516,7 +516,8 @@ def centred_spreads(common_sd: np.ndarray, fold_sd: np.ndarray, folds: int) -> n
     """
     Return the spreads of training, minus the part contained in the rates.
 
-    The variance that the posterior of the rates contains is subtracted `CENTRING` times.
+    The posterior of the rates contains the variance ``common_sd**2 + fold_sd**2 / folds``. It is
+    subtracted `CENTRING` times from the total variance ``common_sd**2 + fold_sd**2``.
     """
     carried = common_sd**2 + fold_sd**2 / folds
     return np.sqrt(np.maximum(common_sd**2 + fold_sd**2 - CENTRING * carried, 0))

@@ -13,6 +13,7 @@ spread :math:`\tau`. The class shares are :math:`\pi \sim \mathrm{Dirichlet}(v, 
     p(v \mid n) &\propto p(v) \, \frac{\Gamma(C v)}{\Gamma(C v + \sum_i n_i)}
         \prod_i \frac{\Gamma(v + n_i)}{\Gamma(v)}.
 
+The factors are the marginal likelihoods of beta-binomial and Dirichlet-multinomial distributions.
 Both densities are summed over grids. Draws are independent. Each one selects a cell of the grid, a
 uniform point within it, and the rows from their conjugate posterior.
 """

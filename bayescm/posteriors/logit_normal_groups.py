@@ -312,7 +312,14 @@ class LogitNormalRates:
         return parameters[:, first:].reshape(len(parameters), -1, self.n_rates)
 
     def log_prior(self, parameters: np.ndarray) -> np.ndarray:
-        """Return the normalised log prior density (S,) of the parameters (S, P)."""
+        """
+        Return the normalised log prior density (S,) of the parameters (S, P).
+
+        - The rates of the typical group are beta.
+        - The standard deviations are half-normal.
+        - For two rates, (1 + rho) / 2 is Beta(2, 2).
+        - The slopes are normal.
+        """
         mean, sd, _ = self.unpack(parameters)
         a, b = self.prior.T
         total = (a * mean - (a + b) * np.logaddexp(0, mean) - betaln(a, b)).sum(1)

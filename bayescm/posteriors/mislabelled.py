@@ -367,7 +367,11 @@ class LabelErrors:
         return right * (1 - rates[..., None]) + rates[..., None] * self.spread
 
     def log_prior(self, rates: np.ndarray) -> np.ndarray:
-        """Return the log prior density (...) of the uncertain rates (..., U)."""
+        """
+        Return the log prior density (...) of the uncertain rates (..., U).
+
+        The rates are beta, truncated to values below 1/2.
+        """
         a, b = self.betas.T
         with np.errstate(divide="ignore", invalid="ignore"):
             inside = xlogy(a - 1, rates) + xlogy(b - 1, 1 - rates) - betaln(a, b)

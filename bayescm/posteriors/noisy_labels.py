@@ -216,6 +216,10 @@ class NoisyLabels(CountsPosterior):
         """
         Return the log density (S,) of ratings and rates, up to a constant.
 
+        The prior of the label probabilities of a class is Dirichlet, with the pseudo-count `prior`,
+        and 1 more for the correct label. A dependence that is estimated has a beta prior. Unless
+        gold labels identify the classes, the mean rate of correct labels must exceed 1 / C.
+
         Parameters
         ----------
         prevalence : ndarray, shape (S, G, C)

@@ -473,7 +473,11 @@ class ThresholdSpread:
         return between_folds, (HALF_RATE * ratio**2 + HALF_NOISE)[..., None] * self.error**2
 
     def _log_posterior(self, ratio, rho):
-        """Return the log posterior (..., J) of each classifier's spread over u, and rho."""
+        """
+        Return the log posterior (..., J) of each classifier's spread over u, and rho.
+
+        The prior of the spread is half-Student-t, and the prior of rho is uniform.
+        """
         between_folds, between_halves = self._threshold_variances(ratio, rho)
         logs = log_half_student_t2(ratio, self.scale)
         logs = logs + self.folds.log_density_of_variances(between_folds)

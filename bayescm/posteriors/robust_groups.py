@@ -521,7 +521,11 @@ class NormalMixtureRates:
         return axes, logs.reshape(numbers)
 
     def _log_prior(self, edges):
-        """Return the log prior masses of the cells between edges of m, tau and omega."""
+        """
+        Return the log prior masses of the cells between edges of m, tau and omega.
+
+        The rate of m is beta. tau is an equal mixture of two half-normals, and omega is Beta(1, 9).
+        """
         (a, b), middle = self.prior, (edges[0][1:] + edges[0][:-1]) / 2
         first = a * middle - (a + b) * np.logaddexp(0, middle) - betaln(a, b)
         first += np.log(np.diff(edges[0]))
