@@ -87,13 +87,13 @@ def run(
     pandas.DataFrame
         One row per measure and method, with these columns:
 
-        - ``experiment``, ``measure`` and ``method``;
-        - ``truth``: mean true value;
-        - ``center``, ``center_se``: mean midpoint of the intervals, and its standard error;
-        - ``replications``: number of replications;
-        - ``doc``, ``doc_se``: coverage, and its standard error;
-        - ``il``, ``il_se``: mean length, and its standard error;
-        - ``undefined``: proportion of replications without an interval, which count as misses;
+        - ``experiment``, ``measure`` and ``method``.
+        - ``truth``: mean true value.
+        - ``center``, ``center_se``: mean midpoint of the intervals, and its standard error.
+        - ``replications``: number of replications.
+        - ``doc``, ``doc_se``: coverage, and its standard error.
+        - ``il``, ``il_se``: mean length, and its standard error.
+        - ``undefined``: proportion of replications without an interval, which count as misses.
         - ``seed`` and ``version``.
 
     Raises

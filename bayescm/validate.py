@@ -219,7 +219,7 @@ def suggest(name: object, names: Iterable[object]) -> str:
 
 
 def check_prob(prob: float) -> float:
-    """Return the probability of an interval as a float; raise an error if it is not in (0, 1)."""
+    """Return an interval probability as a float, or raise an error if it is not in (0, 1)."""
     todo = "pass a number such as `prob=0.95`"
     if isinstance(prob, bool) or not isinstance(prob, (int, float, np.number)):
         raise fail("`prob` must be a number", prob, "0 < prob < 1", todo, TypeError)
@@ -229,7 +229,7 @@ def check_prob(prob: float) -> float:
 
 
 def check_whole(name: str, value: Any, least: int, of: str, usual: int) -> int:
-    """Return an integer; raise an error if the value is not one, or is too small."""
+    """Return an integer, or raise an error if the value is not one, or is too small."""
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if is_whole and least <= value < 2**63:
         return int(value)
@@ -238,7 +238,7 @@ def check_whole(name: str, value: Any, least: int, of: str, usual: int) -> int:
 
 
 def check_number(name: str, value: Any, least: float = -np.inf, *, usual: float) -> float:
-    """Return a finite number above ``least`` as a float; raise an error otherwise."""
+    """Return a finite number above ``least`` as a float, or raise an error otherwise."""
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if number and least < value < np.inf:
         return float(value)
@@ -247,7 +247,7 @@ def check_number(name: str, value: Any, least: float = -np.inf, *, usual: float)
 
 
 def check_seed(seed: Any) -> Any:
-    """Return a seed for numpy's generators; raise an error if it is invalid."""
+    """Return a seed for numpy's generators, or raise an error if it is invalid."""
     is_whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
     if seed is None or isinstance(seed, np.random.SeedSequence) or (is_whole and seed >= 0):
         return seed
@@ -255,7 +255,7 @@ def check_seed(seed: Any) -> Any:
 
 
 def check_kind(kind: str) -> str:
-    """Return the kind of an interval; raise an error if it is neither ``hdi`` nor ``eti``."""
+    """Return the kind of an interval, or raise an error if it is neither ``hdi`` nor ``eti``."""
     choices = ["hdi", "eti"]
     if not isinstance(kind, str) or kind not in choices:
         todo = "'hdi' is the interval of highest density, 'eti' has equal tails"
@@ -266,14 +266,14 @@ def check_kind(kind: str) -> str:
 
 
 def check_is(value: Any, kind: type | tuple[type, ...], what: str, allowed: str, todo: str) -> Any:
-    """Return the value; raise a TypeError if it is not of the given type."""
+    """Return the value, or raise a TypeError if it is not of the given type."""
     if not isinstance(value, kind):
         raise fail(f"not {what}", type(value).__name__, allowed, todo, TypeError)
     return value
 
 
 def check_choice(keyword: str, value: str, choices: Iterable[str]) -> str:
-    """Return the value; raise an error if it is not one of the choices."""
+    """Return the value, or raise an error if it is not one of the choices."""
     choices = list(choices)
     if not isinstance(value, str) or value not in choices:
         raise fail(
@@ -286,7 +286,7 @@ def check_choice(keyword: str, value: str, choices: Iterable[str]) -> str:
 
 
 def check_column(name: Any, columns: Iterable[Any], role: str = "") -> Any:
-    """Return the name of a column (with the given role); raise an error if it does not exist."""
+    """Return the name of a column (with the given role), or raise an error if it does not exist."""
     columns = list(columns)
     if not isinstance(name, Hashable) or name not in columns:
         what = f"no column of the {role}" if role else "no such column"
@@ -296,7 +296,7 @@ def check_column(name: Any, columns: Iterable[Any], role: str = "") -> Any:
 
 
 def check_by(by: Any, values: str) -> dict[Any, Any]:
-    """Return values by dimension; raise an error unless they are a mapping or None."""
+    """Return values by dimension, or raise an error unless they are a mapping or None."""
     if by is not None and not isinstance(by, Mapping):
         todo = f"pass e.g. `by={{{values}}}`"
         raise fail("by must name the dims", by, "a mapping from names to values", todo, TypeError)
@@ -375,7 +375,7 @@ def no_numbers(array: np.ndarray) -> tuple[str, Any, str] | None:
 
 def check_reals(values: Any, name: str, todo: str) -> np.ndarray:
     """
-    Return real numbers as float64; raise an error if they are not numeric or lose precision.
+    Return real numbers as float64, or raise an error if they are not numeric or lose precision.
 
     numpy converts the string "0.37", booleans and dates to floats without an error. It also rounds
     integers beyond 2**53, so that different integers may become equal.
@@ -426,7 +426,7 @@ def _array(values, dtype):
 
 
 def unmasked(values: Any, name: str) -> Any:
-    """Return values unchanged; raise an error if some values of a masked array are masked."""
+    """Return values unchanged, or raise an error if some values of a masked array are masked."""
     if np.ma.is_masked(values):
         masked = np.argwhere(np.ma.getmaskarray(values))
         first = tuple(int(i) for i in masked[0])
@@ -558,7 +558,7 @@ def check_keywords(
     function: Callable, keywords: Mapping[str, Any], further: Sequence[str] = ()
 ) -> Mapping[str, Any]:
     """
-    Return the keywords of a function; raise an error if the function lacks one of them.
+    Return the keywords of a function, or raise an error if the function lacks one of them.
 
     Parameters
     ----------

@@ -66,10 +66,10 @@ def from_attempts(
         Outcome of each attempt: 1 or True if correct, 0 or False if wrong, NaN if it was not made.
         These forms are allowed:
 
-        - array_like of shape (item, attempt), or (item,) with one attempt per item;
-        - array_like of shape (n,) with one value per attempt, if ``item`` is given;
+        - array_like of shape (item, attempt), or (item,) with one attempt per item.
+        - array_like of shape (n,) with one value per attempt, if ``item`` is given.
         - mapping of system to such values. Tables of several systems must have the same items in
-          the same rows;
+          the same rows.
         - DataFrame with one row per attempt, if ``correct`` is given. The other arguments then name
           its columns. Columns named item, correct and, optionally, system and attempt are
           recognised, as are synonyms such as question and model.
@@ -361,7 +361,7 @@ def _pass_or_fail(values, passing):
 
 
 def _grades(passing):
-    """Return the grades that count as correct; raise an error for a string."""
+    """Return the grades that count as correct, or raise an error for a string."""
     if isinstance(passing, str) or not isinstance(passing, Iterable):
         todo = f"pass `passing=[{passing!r}]`"
         raise fail("passing is one grade", passing, "a sequence of grades", todo, TypeError)

@@ -129,7 +129,7 @@ def events_of(tables: xr.DataArray) -> ChangeStatistic | None:
 
 
 def _check_edges(edges, chances):
-    """Return the edges of bins; raise an error if they are invalid."""
+    """Return the edges of bins, or raise an error if they are invalid."""
     if edges is None and not chances:
         todo = "pass e.g. edges=np.quantile(scores, np.linspace(0.02, 0.98, 49)) of a first sample"
         raise fail("scores need edges", None, "ascending numbers", todo)

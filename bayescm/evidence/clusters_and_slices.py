@@ -4,10 +4,10 @@ Clusters, slices and weights of units (items or examples).
 Item scores, attempts and multilabel data are a Dataset with a dimension of units, ``item`` or
 ``example``. Optional properties of the units are stored as follows:
 
-- clusters: the coordinate ``group`` along the dimension of units;
+- clusters: the coordinate ``group`` along the dimension of units.
 - slices: the variable ``slice_<dim>`` is the index of the slice of every unit, and the coordinate
   ``<dim>`` holds the labels of the slices. Results are computed for each slice, along a dimension
-  of this name;
+  of this name.
 - weights: the variable ``weight`` and the scalar coordinate ``weights_are``, "counts" or
   "importance".
 """

@@ -112,7 +112,7 @@ def concatenate(
 
 
 def _unit_labels(members, unit):
-    """Return the labels of all units; raise an error if one occurs twice."""
+    """Return the labels of all units, or raise an error if one occurs twice."""
     labels = pd.Index(np.concatenate([member[unit].values.astype(object) for member in members]))
     numbered = [
         np.array_equal(member[unit].values, np.arange(member.sizes[unit])) for member in members

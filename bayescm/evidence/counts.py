@@ -4,11 +4,11 @@ Counts: labelled confusion matrices, their constructors and their validation.
 Counts are an ``xr.DataArray`` with trailing dimensions ("actual", "predicted") and the same class
 labels on both. Scalar coordinates describe the data:
 
-- ``positive``: the positive class;
+- ``positive``: the positive class.
 - ``abstain``: the label that marks an abstention, which is a predicted label but never a true
-  class;
+  class.
 - ``n_folds``, ``test_share``, ``train_size`` and ``fixed_totals``: the design of a
-  cross-validation;
+  cross-validation.
 - ``prevalence``: a known prevalence.
 """
 
@@ -456,7 +456,7 @@ def _check_dims(evidence):
 
 
 def check_same_labels(matrix: xr.DataArray) -> list[list]:
-    """Return the labels of the rows and of the columns; raise an error if they differ."""
+    """Return the labels of the rows and of the columns, or raise an error if they differ."""
     variables = matrix.coords.variables
     for dim in CELLS:
         if dim not in variables:
@@ -646,7 +646,7 @@ def positive(counts: xr.DataArray) -> Any:
 
 
 def with_positive(evidence: Any, label: Any) -> Any:
-    """Return evidence with this positive class; raise an error if the label does not occur."""
+    """Return evidence with this positive class, or raise an error if the label does not occur."""
     if label != _scalar_coord(evidence, "positive"):
         check_true_negatives(evidence, f"a measure of the class {label!r}")
     classes = evidence["label" if is_outcomes(evidence) else "actual"].values

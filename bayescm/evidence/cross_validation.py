@@ -1,9 +1,9 @@
 """
 Cross-validation of classifiers, with out-of-fold results as evidence.
 
-- `cross_confusion`: confusion matrices by fold, from `cross_predictions`;
-- `cross_outcomes`: joint predictions of several classifiers;
-- `cross_scores`: scores;
+- `cross_confusion`: confusion matrices by fold, from `cross_predictions`.
+- `cross_outcomes`: joint predictions of several classifiers.
+- `cross_scores`: scores.
 - `cross_halves`: confusion matrices of classifiers trained on disjoint halves, which show how much
   the training set matters.
 """
@@ -77,10 +77,10 @@ def cross_confusion(
         dimension ``classifier`` for a mapping and ``repeat`` for a repeated splitter; the
         dimensions of ``by`` follow the folds. Scalar coordinates describe the design:
 
-        - ``n_folds``: number of folds in one pass over the data;
+        - ``n_folds``: number of folds in one pass over the data.
         - ``test_share`` and ``train_size``: proportion of the examples in a test set and in a
-          training set;
-        - ``fixed_totals``: whether the folds are stratified;
+          training set.
+        - ``fixed_totals``: whether the folds are stratified.
         - ``design_effect`` and ``totals_effect``: with groups, the variance inflation due to
           clustering.
 
@@ -146,10 +146,10 @@ def cross_predictions(
     Dataset, dim ``tested``
         One entry per test example of each split, with these variables:
 
-        - ``example``: row of the example in ``X``;
+        - ``example``: row of the example in ``X``.
         - ``actual`` and ``predicted``, the latter with a leading dimension ``classifier`` for a
-          mapping;
-        - ``repeat`` and ``fold``;
+          mapping.
+        - ``repeat`` and ``fold``.
         - ``group``, if there are groups.
 
         The scalar coordinates are ``n_folds``, ``test_share``, ``train_size`` and ``fixed_totals``.
@@ -540,7 +540,7 @@ def cross_outcomes(
 
 
 def _one_pass(splits, size):
-    """Return the splits; raise an error if an example is tested more than once."""
+    """Return the splits, or raise an error if an example is tested more than once."""
     tested = np.concatenate([np.empty(0, int), *(test for _, test in splits)])
     times_tested = np.bincount(tested, minlength=size)
     if times_tested.max() > 1:

@@ -84,11 +84,11 @@ def read(
     path : str or Path
         One of these:
 
-        - a text file, ``.csv``, ``.tsv`` or ``.txt``, separated by commas, semicolons or tabs;
-        - a JSON file, ``.jsonl``, ``.ndjson`` or ``.json``;
-        - a typed file, ``.parquet``, ``.feather`` or ``.arrow``;
-        - a folder of typed files, possibly partitioned (``site=a/...``);
-        - a table in a DuckDB database, ``answers.duckdb::table``;
+        - a text file, ``.csv``, ``.tsv`` or ``.txt``, separated by commas, semicolons or tabs.
+        - a JSON file, ``.jsonl``, ``.ndjson`` or ``.json``.
+        - a typed file, ``.parquet``, ``.feather`` or ``.arrow``.
+        - a folder of typed files, possibly partitioned (``site=a/...``).
+        - a table in a DuckDB database, ``answers.duckdb::table``.
         - the web address of a file, ``https://...``, which is downloaded first.
 
         Text and JSON files may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``). Typed files
@@ -97,7 +97,7 @@ def read(
         Columns of a file with one row per example. By default the columns named actual and
         predicted. Without them, the file is one of these:
 
-        - a table of studies, if it has columns TP, FN, FP and TN;
+        - a table of studies, if it has columns TP, FN, FP and TN.
         - otherwise a confusion table: one row per actual class, with its label in the first column,
           and one column per predicted class. Rows and columns are exchanged if the corner is
           "predicted", "yhat", "test" or similar.
@@ -411,7 +411,7 @@ def as_label(label: Any, kind: Any) -> Any:
 
 
 def as_numbers(column: pd.Series) -> pd.Series:
-    """Return labels as integers; raise an error if one is not an integer."""
+    """Return labels as integers, or raise an error if one is not an integer."""
     kinds = pd.api.types
     if kinds.is_numeric_dtype(column.dtype):
         return column
@@ -637,7 +637,7 @@ class File:
 
 def _as_reals(column):
     """
-    Return a numeric column; raise an error if a value is not numeric.
+    Return a numeric column, or raise an error if a value is not numeric.
 
     Booleans, which pandas would convert to 1 and 0, are kept: correctness may be boolean, but
     scores may not.
@@ -654,7 +654,7 @@ def _as_reals(column):
 
 
 def _few_labels(frame, names):
-    """Return the frame; raise an error if a column has too many labels for classes or groups."""
+    """Return the frame, or raise an error if a column has too many labels for classes or groups."""
     for name in names:
         if len(frame[name].cat.categories) > MOST_LABELS:
             raise ValueError(f"{name} has more than {MOST_LABELS:,} different labels")

@@ -28,9 +28,9 @@ def design(counts: xr.DataArray) -> dict[str, Any]:
     dict
         The design, with these keys:
 
-        - ``n_folds``: number of folds in one pass over the data;
+        - ``n_folds``: number of folds in one pass over the data.
         - ``test_share`` and ``train_size``: size of a test and of a training set, as a proportion
-          of all data;
+          of all data.
         - ``fixed_totals``: whether all folds have the same class totals, up to one example.
 
     Examples

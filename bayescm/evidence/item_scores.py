@@ -86,11 +86,11 @@ def from_item_scores(
     scores : array_like, Series, mapping or DataFrame
         One score per item, in one of these forms:
 
-        - array_like of shape (n,), or a Series;
-        - mapping of item to score, as search tools return them;
+        - array_like of shape (n,), or a Series.
+        - mapping of item to score, as search tools return them.
         - mapping of system to such scores. Sequences must have their items in the same order,
-          whereas mappings, and Series with a labelled index, are aligned by item;
-        - DataFrame with one row per item and one column per system;
+          whereas mappings, and Series with a labelled index, are aligned by item.
+        - DataFrame with one row per item and one column per system.
         - DataFrame with one row per score, if ``score`` is given. Columns named item, score and,
           optionally, system are recognised, as are synonyms such as query and model.
     item : array_like, shape (n,), or str, optional
@@ -414,7 +414,7 @@ def _ends(range):
 
 
 def _filled(evidence, missing):
-    """Fill or keep missing scores as requested; raise an error if no treatment is given."""
+    """Fill or keep missing scores as requested, or raise an error if no treatment is given."""
     absent = evidence["item_score"].isnull()
     if not absent.any():
         return evidence

@@ -46,7 +46,7 @@ def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
 
 
 def as_labels(labels: Any) -> np.ndarray:
-    """Return class labels as an array; raise an error if they are not valid classes."""
+    """Return class labels as an array, or raise an error if they are not valid classes."""
     if isinstance(labels, str) or not np.iterable(labels):
         example = [labels, "..."] if isinstance(labels, str) else [0, 1]
         todo = f"pass e.g. `labels={example}`"
@@ -129,7 +129,7 @@ def index_labels(index: Any) -> list:
 @lru_cache(maxsize=256)
 def matching_labels(*indexes: Any) -> list[list]:
     """
-    Return the labels of the row and column indexes; raise an error if they differ.
+    Return the labels of the row and column indexes, or raise an error if they differ.
 
     The result is cached, because indexes never change and comparing their labels takes longer than
     all other checks.
@@ -152,7 +152,7 @@ def obvious_positive(labels: list) -> Any:
 
 
 def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
-    """Return the label that equals ``wanted``; raise an error if it does not exist."""
+    """Return the label that equals ``wanted``, or raise an error if it does not exist."""
     for label in labels:
         if label == wanted:
             return label

@@ -70,7 +70,7 @@ def from_multilabel(
         Labels of each example, in one of these forms:
 
         - indicators (0 and 1 or booleans), as an array, a sparse matrix, or a DataFrame whose
-          columns are named after the labels;
+          columns are named after the labels.
         - the labels of each example, as lists or sets.
     predicted : the same, or mapping of str to the same
         Predicted labels in the same form. A mapping contains the predictions of several systems for

@@ -132,7 +132,7 @@ def from_classifiers(
 
 
 def _answers_by_name(predictions):
-    """Return the predictions by classifier; raise an error if a name occurs twice."""
+    """Return the predictions by classifier, or raise an error if a name occurs twice."""
     predictions = as_pandas(predictions)
     if isinstance(predictions, pd.DataFrame):
         check_no_identifiers(predictions, "predictions", "leave `{name}` out", labels=True)

@@ -562,7 +562,7 @@ def strata(
 
 
 def _part(name, values, size, labels):
-    """Return one judge's labels as a categorical; raise an error if some are missing."""
+    """Return one judge's labels as a categorical, or raise an error if some are missing."""
     values = as_sequence(values)
     check_one_axis(name, values)
     if is_score(values):

@@ -152,7 +152,7 @@ def weighted(table: np.ndarray, kind: str | None) -> tuple[np.ndarray, np.ndarra
 
 
 def _known(design):
-    """Return the given parts of a design; raise an error if a name is unknown."""
+    """Return the given parts of a design, or raise an error if a name is unknown."""
     for name in design:
         if name not in DESIGN:
             raise fail("unknown part of a design", name, DESIGN, suggest(name, DESIGN))
@@ -160,5 +160,5 @@ def _known(design):
 
 
 def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
-    """Return a column; raise an error if it does not exist."""
+    """Return a column, or raise an error if it does not exist."""
     return frame[check_column(name, frame.columns)]

@@ -83,8 +83,8 @@ def from_preferences(
     winner : str or array_like, shape (n,), default "winner"
         Outcome of each vote. These outcomes are recognised:
 
-        - the name of one of the two systems;
-        - left, a or model_a; right, b or model_b;
+        - the name of one of the two systems.
+        - left, a or model_a; right, b or model_b.
         - tie, draw, both, both_good, both_bad or tie (bothbad).
     outcomes : mapping of str to sequence, optional
         Other names of the outcomes, e.g. ``{"left": [1], "right": [2], "tie": [0]}``. They replace

@@ -79,9 +79,9 @@ def from_raters(
         Examples with the same ratings share one ``pattern``. The default model is ``noisy_labels``.
         The variables are:
 
-        - ``counts`` (pattern): the number of examples;
-        - ``votes`` (classifier, pattern, predicted): how often a rater gave each label;
-        - ``gold`` (pattern): the position of the true label in ``actual``, or -1;
+        - ``counts`` (pattern): the number of examples.
+        - ``votes`` (classifier, pattern, predicted): how often a rater gave each label.
+        - ``gold`` (pattern): the position of the true label in ``actual``, or -1.
         - ``pattern_of`` (example), a coordinate: the pattern of each example.
 
     Raises

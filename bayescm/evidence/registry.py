@@ -135,7 +135,7 @@ def _several(members):
 
 
 def type_named(name: Any) -> EvidenceType:
-    """Return the type of evidence with a given name; raise an error if it does not exist."""
+    """Return the type of evidence with a given name, or raise an error if it does not exist."""
     by_name = {entry.name: entry for entry in TYPES}
     if name not in by_name:
         todo = "install the version of bayescm that wrote it, or make the evidence again"

@@ -52,9 +52,9 @@ def from_results(
         Scores of runs, in one of these forms:
 
         - long table: columns for the data set, the classifier, the run (any of ``repeat``, ``fold``
-          and ``run``) and the score;
-        - wide table without columns of the run: every other column is a run;
-        - wide table without a column of the classifier: every other column is a classifier;
+          and ``run``) and the score.
+        - wide table without columns of the run: every other column is a run.
+        - wide table without a column of the classifier: every other column is a classifier.
         - DataArray or Dataset: a measure by fold, as returned by `bayescm.measure` for a mapping of
           the outcomes of each data set, or for evidence with dimensions ``data_set``,
           ``classifier`` and ``fold``.
@@ -156,7 +156,7 @@ def _of_arrays(values, test_share):
 
 
 def _folds(table, data_set):
-    """Return the number of folds; raise an error if it differs between data sets."""
+    """Return the number of folds, or raise an error if it differs between data sets."""
     number = table.groupby(data_set, observed=True)["fold"].nunique()
     if number.nunique() > 1:
         few, many = number.index[[number.argmin(), number.argmax()]]

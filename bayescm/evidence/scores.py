@@ -4,10 +4,10 @@ Scores as evidence: the true class of every example and the scores of one or mor
 The evidence is an ``xr.Dataset`` over the dimension ``example`` with these variables:
 
 - ``score``, also over ``classifier`` for several classifiers and over ``class`` for more than two
-  classes;
-- ``actual``, the true class;
-- ``weight`` (optional), the number of examples that a row represents;
-- ``importance`` (optional), the importance weight of an example;
+  classes.
+- ``actual``, the true class.
+- ``weight`` (optional), the number of examples that a row represents.
+- ``importance`` (optional), the importance weight of an example.
 - ``fold`` or ``group`` (optional).
 
 The scalar coordinate ``positive`` is the positive class, and ``prevalence`` is its prevalence if
@@ -467,7 +467,7 @@ def _starts(edges):
 
 
 def _scores(column, starts):
-    """Return the scores, or the lower ends of their bins; raise an error if a score is missing."""
+    """Return the scores, or the lower ends of their bins; no score may be missing."""
     if starts is None:
         return column.to_numpy()
     if (column == 0).any():
@@ -643,7 +643,7 @@ def _farthest_outside(values):
 
 
 def check_chances(values: Any, what: str, todo: str, *, inside: bool = False) -> np.ndarray:
-    """Return probabilities (T,); raise an error if one is invalid, or is 0 or 1 if ``inside``."""
+    """Validate probabilities (T,); with ``inside``, 0 and 1 are invalid as well."""
     try:
         at = np.atleast_1d(check_reals(values, "probabilities", todo))
     except (TypeError, ValueError):

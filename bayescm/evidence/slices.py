@@ -48,7 +48,7 @@ def slices_of(size: int, *, by: Any = None, fold: Any = None, group: Any = None)
 
 
 def _column(name, values, size):
-    """Return the fold or group of each example; raise an error if one is missing."""
+    """Return the fold or group of each example, or raise an error if one is missing."""
     labels = np.asarray(unmasked(values, name))
     if labels.shape != (size,):
         todo = f"pass the {name} of every example"

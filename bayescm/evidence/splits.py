@@ -40,7 +40,7 @@ def estimators_by_name(estimator):
 
 
 def labels_of(y):
-    """Return the labels as an array; raise an error if one is missing."""
+    """Return the labels as an array, or raise an error if one is missing."""
     labels = np.asarray(unmasked(y, "y"))
     if labels.ndim != 1:
         todo = "pass one column: y.ravel(), or y.argmax(axis=1) of indicators"
@@ -227,7 +227,7 @@ def _deal(X, y, parts, stratify, rng):
 
 
 def slices_of_rows(by, X, y, groups=None):
-    """Return the slice (n,) of every example on each dimension; raise an error if it is invalid."""
+    """Return the slice (n,) of every example on each dimension, or raise an error."""
     if by is None:
         return {}
     check_row_order({"X": X, "y": y, "by": by})

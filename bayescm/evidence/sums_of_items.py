@@ -4,8 +4,8 @@ Sums over the items of batches, for item scores, multilabel data, attempts and i
 A ledger stores every item. Means over items can be estimated from sums over the batches, an array
 with dims (..., statistic). The statistics are:
 
-- ``items``: the number of items;
-- sums of powers, from which the moments of means are computed;
+- ``items``: the number of items.
+- sums of powers, from which the moments of means are computed.
 - ``part 0``, ``part 1`` and so on: the number of items in each part of a scale.
 
 Sums of sums, including discounted ones, are evidence of the same type, which

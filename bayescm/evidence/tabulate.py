@@ -159,7 +159,7 @@ def check_sizes(sizes: Mapping[str, int]) -> None:
 
 
 def check_weights(weights: np.ndarray, kind: str | None) -> str:
-    """Return the meaning of weights (n,); raise an error if it is not given and not obvious."""
+    """Return the meaning of weights (n,), or raise an error if it is not given and not obvious."""
     weights = check_counts(weights, fractional=True, name="a weight")
     fractional = weights.dtype.kind == "f"
     if kind is None and fractional:
@@ -175,7 +175,7 @@ def check_weights(weights: np.ndarray, kind: str | None) -> str:
 
 
 def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str, Axis]:
-    """Return the leading axes of a table; raise an error if a name is reserved or ``taken``."""
+    """Return the leading axes of a table, or raise an error if a name is reserved or ``taken``."""
     by = check_by(by, '"fold": fold')
     for name in by:
         if not isinstance(name, str):
@@ -214,7 +214,7 @@ def _encode(actual, predicted):
 
 
 def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
-    """Return codes and the labels that they index; raise an error if values are missing."""
+    """Return codes and the labels that they index, or raise an error if values are missing."""
     if isinstance(array, pd.Categorical):
         codes, labels = array.codes, array.categories
     else:

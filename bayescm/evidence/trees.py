@@ -176,7 +176,7 @@ def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
 
 
 def group_of(tree: xr.DataTree, name: str) -> xr.Dataset:
-    """Return a group of a tree; raise an error if it does not exist."""
+    """Return a group of a tree, or raise an error if it does not exist."""
     if name not in tree.children:
         todo = "fit the evidence first: fit(counts)"
         raise fail("the tree has no such group", name, tree.children, todo)

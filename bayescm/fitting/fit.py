@@ -106,15 +106,15 @@ def fit(
         The root and the group ``posterior`` have these attributes:
 
         - the model, its keywords and the estimands. A prior that is a function is given in words,
-          such as "Gamma(alpha=2, beta=4)";
+          such as "Gamma(alpha=2, beta=4)".
         - ``sampling_method``: "conjugate", "quadrature", "importance", "gibbs" or "nuts", with its
-          reason;
+          reason.
         - the seed, and the ``versions`` of the libraries.
 
         The root has further attributes if they apply:
 
         - ``log_likelihood_effects``: whether the log likelihood of a group is conditional on its
-          effects, or has them "integrated out" as in ``hierarchical_groups``;
+          effects, or has them "integrated out" as in ``hierarchical_groups``.
         - ``log_marginal_likelihood``: a number, or a list over the flattened batch, if the direct
           posterior provides it (`evidence_for` uses it to compare models).
 

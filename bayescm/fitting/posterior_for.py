@@ -47,9 +47,9 @@ def posterior_of(
     question : Question
         Question. Its ``model`` is one of these:
 
-        - None for the default model, see `EvidenceType.default_model`;
-        - the name of a model;
-        - a function from canonical evidence to a `Posterior`;
+        - None for the default model, see `EvidenceType.default_model`.
+        - the name of a model.
+        - a function from canonical evidence to a `Posterior`.
         - a function to a ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS.
 
         A keyword that is a function from a name to a PyMC variable specifies a prior from another

@@ -81,12 +81,12 @@ class Question:
 
 
 def check_draws(draws: Any) -> int | None:
-    """Return a number of draws; raise an error if it is invalid."""
+    """Return a number of draws, or raise an error if it is invalid."""
     return None if draws is None else check_whole("draws", draws, 2, "draws", 20000)
 
 
 def check_size(n: Any, of: str) -> Any:
-    """Return the size of the next test set; raise an error if it is invalid or not applicable."""
+    """Return the size of the next test set, or raise an error if it is invalid."""
     if n is not None and of != "predictive":
         raise fail("n is of the next test set", of, ["predictive"], "pass `of='predictive'` with n")
     if n is None or (isinstance(n, (int, np.integer)) and n >= 1):

@@ -274,7 +274,7 @@ def examples(concentration: xr.DataArray) -> float:
 
 
 def check_concentration(concentration: Any) -> xr.DataArray:
-    """Return a prior in canonical order; raise an error if it is not a concentration."""
+    """Return a prior in canonical order, or raise an error if it is not a concentration."""
     allowed, todo = "pseudo-counts with dims actual and predicted", "pass e.g. priors.jeffreys()"
     check_is(concentration, xr.DataArray, "a concentration", allowed, todo)
     if not set(CELLS) <= set(concentration.dims):
