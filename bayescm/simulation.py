@@ -77,8 +77,8 @@ def run(
     seed : int
         Seed. Replication ``i`` uses ``SeedSequence(seed, spawn_key=(i,))``.
     journal : path, optional
-        File (JSON lines) to which finished replications are appended. If the file exists, only
-        missing replications and methods are computed.
+        JSON Lines file for finished replications. If the file exists, only missing replications and
+        methods are computed.
     progress : bool
         Whether to show a progress bar with the remaining time.
 
@@ -239,7 +239,7 @@ class Replications:
             yield np.random.default_rng([self.seed, self.case, index])
 
     def generator(self, *key: int) -> np.random.Generator:
-        """Return a generator for all replications of the case; keys give further ones."""
+        """Return a generator for the whole case, or several that are identified by keys."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.case, *key)))
 
 

@@ -48,11 +48,11 @@ def fail(
     what : str
         Problem, without a full stop.
     got : object
-        Invalid value; long values are abbreviated. ``...`` if there is no value to show.
+        Invalid value. Long values are abbreviated. ``...`` if there is no value to show.
     allowed : str or iterable
         Expected values, in words or as a list of choices. Empty if `what` already names them.
     todo : str or sequence of str
-        Advice to the caller; a question ("did you mean 'f1'?") comes first. A sequence contains
+        Advice to the caller. A question ("did you mean 'f1'?") comes first. A sequence contains
         alternatives. The command line omits alternatives whose arguments the command lacks.
     error : type, default ValueError
         Class of the error.

@@ -97,10 +97,10 @@ def from_attempts(
     truth : array_like, mapping or str, optional
         Correct outputs, if ``answers`` contains the outputs themselves (strings or numbers).
         ``"majority_at(5)"`` is then the plurality vote of five attempts. Pass one value per item
-        or, with ``item``, one per attempt; a mapping or a labelled Series is matched by item.
+        or, with ``item``, one per attempt. A mapping or a labelled Series is matched by item.
 
-        Outputs are compared for exact equality, so strip, round or parse them first. An unreadable
-        output is wrong and needs a text as a placeholder, because None and NaN mark attempts that
+        Outputs are compared for exact equality, so strip, round or parse them first. Mark
+        unreadable outputs by a string, so that they count as wrong. None and NaN mark attempts that
         were not made.
 
     Returns
@@ -417,7 +417,7 @@ def _check_same_order(parts):
 
 
 def objects(values: Any) -> np.ndarray:
-    """Return outputs as objects; numpy would convert a list of strings and NaN to strings."""
+    """Return outputs as objects, because numpy would convert NaN among strings to a string."""
     return np.asarray(values if hasattr(values, "__array__") else np.array(values, object), object)
 
 
@@ -428,7 +428,7 @@ def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> n
     Parameters
     ----------
     truth : mapping of item to answer, Series or array_like
-        A mapping or a labelled Series by item; otherwise one value per item or, with ``rows``, one
+        A mapping or a labelled Series by item. Otherwise one value per item or, with ``rows``, one
         per attempt.
     items : ndarray, shape (I,)
         Item labels.
@@ -658,7 +658,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 def add_batches(
     batches: Sequence[AnsweredItems], like: xr.DataArray, coords: Mapping[str, np.ndarray]
 ) -> xr.Dataset:
-    """Return the items of batches as evidence; each item has the coordinates of its batch."""
+    """Return the items of batches as evidence, with the coordinates of their batches."""
     sizes = [len(batch.right) for batch in batches]
     right, made = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ANSWERS)
     place = np.arange(int(made.max()))
@@ -674,7 +674,7 @@ ATTEMPTS = EvidenceType(
     unit="items",
     matches=is_attempts,
     canonical=as_attempts,
-    # Sums contain proportions of correct attempts only; their mean is pass@1.
+    # Sums contain proportions of correct attempts only, whose mean is pass@1.
     default_model=of_items("repeated_items", of_sums="item_scores"),
     default_measures=_default_measures,
     size=lambda attempts: attempts.sizes["item"],

@@ -41,7 +41,7 @@ def bin_forecasts(
     edges: Sequence[float] | None = None,
     kind: str = "probabilities",
 ) -> xr.DataArray:
-    """Return the number of examples of each class in each forecast bin; see `forecast_table`."""
+    """Return the number of examples of each class in each forecast bin, see `forecast_table`."""
     check_row_order({"actual": actual, "forecasts": forecasts})
     chances = check_choice("kind", kind, ["probabilities", "scores"]) == "probabilities"
     edges = _check_edges(edges, chances)

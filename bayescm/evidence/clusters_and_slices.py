@@ -53,7 +53,7 @@ def with_weights(
 
 
 def clusters_of(evidence: xr.Dataset, dim: str = "item") -> np.ndarray | None:
-    """Return the cluster of each unit or None; a dimension ``group`` may also be of slices."""
+    """Return the cluster of each unit, or None if ``group`` is missing or names slices."""
     group = evidence.coords.get("group")
     return group.values if group is not None and group.dims == (dim,) else None
 

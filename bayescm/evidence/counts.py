@@ -68,7 +68,7 @@ def from_cells(
     Parameters
     ----------
     tp, fn, fp, tn : int, array_like (n,) or DataArray
-        Counts >= 0. Arrays broadcast along a leading dimension ``batch``; DataArrays keep their
+        Counts >= 0. Arrays broadcast along a leading dimension ``batch``, and DataArrays keep their
         dimensions. Pass ``tn=None`` if the true negatives are unknown, as in object detection.
         Measures that depend on true negatives then raise an error, whereas precision, recall and F1
         remain available.
@@ -151,7 +151,7 @@ def from_matrix(
         another library without an index, the first column holds the labels of the rows.
     labels : sequence of C labels, optional
         Class labels. By default 0, 1, ..., as in ``sklearn.metrics.confusion_matrix``. For a
-        labelled matrix, the order of the classes; a label that the matrix lacks gets an empty row
+        labelled matrix, the order of the classes. A label that the matrix lacks gets an empty row
         and column.
     positive : label, optional
         Positive class. By default inferred if the labels are {0, 1} or {False, True}.
@@ -300,7 +300,7 @@ def make_counts(
 
 
 def with_design(counts: xr.DataArray) -> xr.DataArray:
-    """Add the inferred cross-validation design, except where coordinates already give it."""
+    """Add the cross-validation design that is inferred from the folds, if it is not given."""
     if counts.sizes.get("fold", 1) < 2:
         return counts
     totals = counts.transpose("fold", ..., *CELLS).values.sum(axis=-1)
@@ -320,7 +320,7 @@ def with_design(counts: xr.DataArray) -> xr.DataArray:
 
 
 def combine_counts(members: Sequence[xr.DataArray], dim: str, names: list | None) -> xr.DataArray:
-    """Return counts combined along a dimension, with the union of labels; see `bayescm.combine`."""
+    """Return counts combined along a dimension, with the union of labels, see `bayescm.combine`."""
     members = [as_counts(member) for member in members]
     scalars = same_scalars(members, [dim, *(DESIGN if dim == "fold" else ())])
     labels = as_labels(
@@ -551,7 +551,7 @@ def _labels(cells):
 
 
 def by_labels(values: xr.DataArray, labels: Sequence, dims: Sequence[str] = CELLS) -> xr.DataArray:
-    """Return the values in the order of the labels; `sel` would treat booleans as a mask."""
+    """Reorder values by labels, without `sel`, which would treat booleans as a mask."""
     return values.isel({dim: values.indexes[dim].get_indexer_for(labels) for dim in dims})
 
 
@@ -742,7 +742,7 @@ def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> lis
     -------
     list of str
         Includes ``coverage`` if the classifier abstains. If only a judge has labelled the examples,
-        ``prevalence`` comes first; it is the only measure if the judge's output is not a class.
+        ``prevalence`` comes first. It is the only measure if the judge's output is not a class.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def cross_confusion(
     """
     Cross-validate classifiers and return the confusion matrix of every fold.
 
-    Use this to evaluate a learning procedure; the intervals then account for the variation between
+    Use this to evaluate a learning procedure. Intervals then account for the variation between
     training sets.
 
     Parameters
@@ -74,7 +74,7 @@ def cross_confusion(
     -------
     DataArray
         Counts, dims ``([classifier,] [repeat,] fold, ..., actual, predicted)``. There is a
-        dimension ``classifier`` for a mapping and ``repeat`` for a repeated splitter; the
+        dimension ``classifier`` for a mapping and ``repeat`` for a repeated splitter. The
         dimensions of ``by`` follow the folds. Scalar coordinates describe the design:
 
         - ``n_folds``: number of folds in one pass over the data.
@@ -302,7 +302,7 @@ def _predict(index, estimator, X, y, train, test):
 
 
 def _dataset(answers, splits, labels, numbering, groups):
-    """Combine the predictions of one classifier, without splits on which it failed."""
+    """Combine the predictions of one classifier, without failed splits."""
     kept = [index for index, answer in enumerate(answers) if not isinstance(answer, Exception)]
     tests = [splits[index][1] for index in kept]
     example = np.concatenate(tests) if kept else np.empty(0, int)
@@ -467,7 +467,7 @@ def cross_outcomes(
         example is tested at most once.
     halves : int, default 0
         Number of additional splits into disjoint halves, as in `cross_halves`. The halves show how
-        much the training set affects each classifier; 8 splits are sufficient.
+        much the training set affects each classifier, and 8 splits are sufficient.
     positive : label, optional
         Positive class.
     by : mapping of str to array_like (n,), optional

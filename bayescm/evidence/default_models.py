@@ -154,7 +154,7 @@ def model_of_partly_labelled(
     members: str | None = None,
     compared: str | None = None,
 ) -> DefaultModel:
-    """Return the default model of partly labelled data; slices are always independent."""
+    """Return the default model of partly labelled data, whose slices are independent."""
     usual = "transferred_errors" if "transfer" in evidence.coords else "partly_labelled"
     return DefaultModel(model_of_keyword(keywords) or usual, evidence)
 
@@ -165,7 +165,7 @@ def model_of_probabilities(
     members: str | None = None,
     compared: str | None = None,
 ) -> DefaultModel:
-    """Return the default model of probabilities; folds are averaged rather than modelled."""
+    """Return the default model of probabilities. Folds are averaged rather than modelled."""
     if "fold" in evidence:
         return DefaultModel("fold_forecasts", evidence)
     if "group" in evidence and members == "group":
@@ -182,7 +182,7 @@ def model_of_scores(
     members: str | None = None,
     compared: str | None = None,
 ) -> DefaultModel:
-    """Return the default model of scores; single groups are partially pooled."""
+    """Return the default model of scores. Single groups are partially pooled."""
     of_groups = "group" in evidence and members == "group"
     return DefaultModel("score_groups" if of_groups else "scores", evidence)
 

@@ -36,7 +36,7 @@ def _without_true_negatives(counts, written):
 
 
 def describe_counts(counts: xr.DataArray, written: Written = str, paired: bool = False) -> list:
-    """Describe confusion matrices; with ``paired``, the classifiers share their examples."""
+    """Describe confusion matrices. If ``paired``, the classifiers share their examples."""
     if "true_negatives" in counts.coords:
         return _without_true_negatives(counts, written)
     classes = counts["actual"].values.tolist()
@@ -203,7 +203,7 @@ def describe_ratings(ratings: xr.Dataset, written: Written = str) -> list[str]:
 
 
 def _examples(number, weighted):
-    """Return a number of examples with its unit; effective, if they are weighted."""
+    """Return the number of examples, or their effective number, with its unit."""
     if weighted:
         return f"{number:,.4g} examples (the effective number of weighted ones)"
     return number_of(number, "examples")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 # Attribute of stored evidence with the name of its type.
 TYPE_ATTRIBUTE = "bayescm_evidence"
-# Attribute of batches of a monitor, and of their sums, with the form in which a ledger stores them.
+# Attribute with the storage form of batches of a monitor, and of their sums.
 BATCH_FORM = "batch_form"
 # Group of a fitted tree with its evidence, for evidence that is not determined by cell counts.
 EVIDENCE_GROUP = "evidence"
@@ -34,7 +34,7 @@ class DefaultModel(NamedTuple):
 
 class ChangeStatistic(NamedTuple):
     """
-    Statistics in which a monitor detects changes.
+    Statistics that a monitor tests for changes.
 
     Attributes
     ----------
@@ -67,13 +67,13 @@ class Columns(NamedTuple):
     """
     Columns of a file of evidence, and the related settings.
 
-    The command line has an option for each. The option of ``labels`` is ``--label``; all others
+    The command line has an option for each. The option of ``labels`` is ``--label``. All others
     have the name of the column or setting.
 
     Attributes
     ----------
     needed : tuple of tuple of str
-        Alternative sets of columns, each of which identifies a file of this type.
+        Alternative sets of columns. Each set identifies a file of this type.
     others : tuple of str
         Optional columns and settings.
     """
@@ -113,8 +113,8 @@ class EvidenceType:
     default_model : callable
         From (evidence, keywords, members, compared) to a `DefaultModel`. ``members`` is the
         dimension whose members are estimated by `gap`, `worst_slices` and reports, and ``compared``
-        is the dimension whose members are compared. Each is None if there is no such dimension.
-        ``of="group"`` is an estimand of the pooling model, and does not set ``members``.
+        is the dimension whose members are compared. Both may be None. ``of="group"`` is an estimand
+        of the pooling model, and does not set ``members``.
     default_measures : callable
         From the evidence to the names of its default measures, which may be empty.
     compared_measures : callable, optional
@@ -174,7 +174,7 @@ class EvidenceType:
         Noun for systems that a monitor records together because they share one model, such as
         ``"rater"``. It is also the dimension of their measures.
     columns : Columns, optional
-        Columns of its file format. None if there is no file format with columns.
+        Columns of its file format. None if the type has no file format with columns.
     to_dataset, from_dataset : callable
         From the evidence to a Dataset for storage, and back. By default the evidence itself, which
         must then be a Dataset.

@@ -125,7 +125,7 @@ def read(
     -------
     DataArray, dims (..., actual, predicted)
         Counts. For studies, the first dimension is ``group``, labelled by the first other column
-        with distinct values; the remaining columns become its coordinates. For a confusion table,
+        with distinct values. The remaining columns become its coordinates. For a confusion table,
         ``attrs["as_read"]`` states which axis was read as the actual classes, and the resulting TP,
         FN, FP and TN.
 
@@ -291,7 +291,7 @@ def _of_classifiers(counts, frame, classifier):
 
 
 def _numbers(column):
-    """Return a numeric column; the first column of a file is read as text, as it may hold names."""
+    """Convert a column to numbers if possible. The first column of a file is read as text."""
     numbers = pd.to_numeric(column, errors="coerce")
     return (column if numbers.isna().any() else numbers).to_numpy()
 
@@ -524,7 +524,7 @@ class File:
             raise fail("several columns have the same name", twice[0], "every name once", todo)
 
     def columns(self, wanted: Columns) -> pd.DataFrame:
-        """Return some columns; labels of a text file are strings, others keep their types."""
+        """Return selected columns, with labels of a text file as strings."""
         self._check_once(wanted.names)
         with plainly(self.path):
             if self.table is not None:
@@ -532,7 +532,7 @@ class File:
             return self._stream(wanted)
 
     def whole(self, rows: int) -> pd.DataFrame:
-        """Return all columns of the first rows; the first column of a text file is strings."""
+        """Return all columns of the first rows, with the first column of a text file as strings."""
         with plainly(self.path):
             if self.table is not None:
                 return self.table.head(rows)
@@ -617,7 +617,7 @@ class File:
         return _few_labels(pd.DataFrame(joined), wanted.labels)
 
     def _pieces(self, wanted):
-        """Yield chunks of rows; columns of labels are categorical."""
+        """Yield chunks of rows, with labels as categorical columns."""
         kinds = dict.fromkeys(set(wanted.labels) - set(wanted.numbers), str)
         as_text = dict.fromkeys(wanted.numbers, str) if self.number_format.is_given else {}
         absent = {name: [""] for name in kinds}

@@ -92,7 +92,7 @@ def from_frame(
 
 
 def columns_by_name(columns: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Return columns by name; a column without another name has its own name."""
+    """Return columns by name. By default, columns have their own names."""
     if isinstance(columns, Mapping):
         return dict(columns)
     is_single = isinstance(columns, str) or not isinstance(columns, Iterable)
@@ -104,7 +104,7 @@ def count_combinations(
     frame: Any, columns: Sequence[str], weights: str | None = None, weights_are: str | None = None
 ) -> tuple[pd.DataFrame, str | None]:
     """
-    Count each combination of values; the library of the table does the counting.
+    Count each combination of values, using the library of the table.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def count_combinations(
 
 
 def check_labels(counted: pd.DataFrame, keys: Sequence[str], number: str) -> None:
-    """Raise an error if a label is missing in a combination; ``number`` is the count column."""
+    """Raise an error if a combination of labels has a missing label."""
     for name in keys:
         missing = counted.loc[counted[name].isna(), number].sum()
         if missing:

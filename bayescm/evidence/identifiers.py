@@ -30,7 +30,7 @@ ROLES = {
 _WORDS = {role: set(words.split()) for role, words in ROLES.items()}
 # Column names that always refer to row numbers. pandas writes an unnamed index as "Unnamed: 0".
 _NUMBERING = {"", "id", "ids", "index", "unnamed0", "row", "rows", "rowid", "level0"}
-# Minimum number of rows for which labels 0, 1, 2, ... without repetition are taken as row numbers.
+# Minimum number of rows to treat distinct labels 0, 1, 2, ... as row numbers.
 _FEWEST_LABELS = 10
 
 
@@ -96,7 +96,7 @@ def check_no_identifiers(
     are : str
         Expected content of the columns, as in ``"scores of systems"``.
     todo : str
-        Advice, in which ``{name}`` is replaced by the name of the column.
+        Advice. ``{name}`` is replaced by the name of the column.
     roles : iterable of str
         Roles in `ROLES` whose names mark identifiers.
     once : bool, default True
@@ -142,5 +142,5 @@ def _numbers_rows(values, fewest):
 
 
 def as_pandas(table: Any) -> Any:
-    """Convert a table of another library to a DataFrame; return other objects unchanged."""
+    """Convert a table of another library to a DataFrame, or return the object unchanged."""
     return table.to_pandas() if hasattr(table, "to_pandas") and hasattr(table, "columns") else table

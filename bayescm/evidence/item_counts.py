@@ -49,10 +49,10 @@ def from_item_counts(
     """
     Return counts of each item without true negatives as evidence.
 
-    Use this for images in which objects are detected, or documents in which entities are marked.
-    True negatives cannot be counted there, and measures that need them raise an error.
-    ``precision``, ``recall``, ``f1`` and ``jaccard`` are computed from the sums over the population
-    of items (micro averages). ``f1_samples`` is the mean over items.
+    Use this for detected objects in images, or named entities in documents. True negatives cannot
+    be counted there, and measures that need them raise an error. ``precision``, ``recall``, ``f1``
+    and ``jaccard`` are computed from the sums over the population of items (micro averages).
+    ``f1_samples`` is the mean over items.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 def add_batches(
     batches: Sequence[CountedItems], like: xr.DataArray, coords: Mapping[str, np.ndarray]
 ) -> xr.Dataset:
-    """Return the items of batches as evidence; each item has the coordinates of its batch."""
+    """Return the items of batches as evidence, with the coordinates of their batches."""
     sizes = [len(batch.tp) for batch in batches]
     columns = {
         name: ("item", np.concatenate([getattr(batch, name) for batch in batches]).astype(int))

@@ -120,14 +120,13 @@ def from_item_scores(
           the inverse of its sampling probability. The scale of the weights does not matter.
     missing : {"drop pairs", "worst"}, optional
         How to treat missing scores. By default they raise an error. ``"drop pairs"`` uses the items
-        that all systems have; to compare two systems on their common items, select these two.
+        that all systems have. To compare two systems on their common items, select these two.
         ``"worst"`` uses the worst score of ``range``.
     judge : array_like, shape (n,), mapping or str, optional
         Second score of every item, such as a language model's rating, if ``scores`` are human
         scores with NaN for unscored items. The scored items must be a random sample. The judge may
-        be biased or use another scale, because its mean over all items only corrects for which
-        items people scored. Takes the same forms as ``scores``; for a DataFrame, the name of a
-        column.
+        be biased or use another scale: its mean over all items only corrects for the selection of
+        scored items. Takes the same forms as ``scores`` or, for a DataFrame, the name of a column.
 
     Returns
     -------
@@ -136,9 +135,9 @@ def from_item_scores(
     Raises
     ------
     ValueError
-        If a score is missing and ``missing`` is not given, is outside the range or is infinite; if
-        an item occurs twice; or if systems have scores of different items. If a column of a
-        DataFrame contains row names or row numbers. If an item is a summary row, such as ``all`` of
+        If a score is missing (and ``missing`` is not given), outside the range or infinite. If an
+        item occurs twice, or systems have scores of different items. If a column of a DataFrame
+        contains row names or row numbers. If an item is a summary row, such as ``all`` of
         trec_eval.
     TypeError
         If scores are not numeric.
@@ -590,7 +589,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 def add_batches(
     batches: Sequence[ScoredItems], like: xr.DataArray, coords: Mapping[str, np.ndarray]
 ) -> xr.Dataset:
-    """Return the items of batches as evidence; each item has the coordinates of its batch."""
+    """Return the items of batches as evidence, with the coordinates of their batches."""
     sizes = [len(batch.score) for batch in batches]
     scores = np.concatenate([np.zeros(0), *(batch.score for batch in batches)])
     evidence = xr.Dataset({"item_score": ("item", scores)})

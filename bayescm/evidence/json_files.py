@@ -18,7 +18,7 @@ from bayescm.validate import fail
 
 JSON_LINES = (".jsonl", ".ndjson")
 JSON = (".json", *JSON_LINES)
-# Depth to which an error message searches for lists of records.
+# Maximum depth of the search for lists of records, for an error message.
 _DEPTH = 4
 
 

@@ -156,7 +156,7 @@ def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
     for label in labels:
         if label == wanted:
             return label
-    # Of two classes, the wrong one may be the closest match, so suggest only very similar
+    # With two classes, the wrong one may be the closest match, so suggest only very similar
     # spellings.
     spelled = {str(label).strip().lower(): label for label in labels}
     alike = get_close_matches(str(wanted).strip().lower(), spelled, n=1, cutoff=0.8)

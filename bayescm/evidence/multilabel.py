@@ -93,8 +93,8 @@ def from_multilabel(
         - ``"importance"``: the weight of the example in averages, such as the inverse of its
           sampling probability. The scale of the weights does not matter.
     scores : array_like or DataFrame, shape (n, L), or mapping of str to these, optional
-        Score or probability of each label, with columns as in ``actual``; a mapping if
-        ``predicted`` is one. Required for ``auc``, ``average_precision`` and
+        Score or probability of each label, with columns as in ``actual``. A mapping if
+        ``predicted`` is a mapping. Required for ``auc``, ``average_precision`` and
         ``label_ranking_average_precision``.
 
     Returns
@@ -105,8 +105,9 @@ def from_multilabel(
     ------
     ValueError
         If an indicator is missing or neither 0 nor 1, labels or lengths differ, a label occurs
-        twice, lists could be labels or indicators, or a score is missing or infinite. If the labels
-        of an example are a sequence, such as the tags of words; use `from_item_counts` for these.
+        twice, lists could be labels or indicators, or a score is missing or infinite. Also if the
+        labels of an example are a sequence, such as the tags of words, which `from_item_counts`
+        supports.
     TypeError
         If the input is neither indicators nor label sets.
 
@@ -457,7 +458,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 def add_batches(
     batches: Sequence[LabelledExamples], like: xr.DataArray, coords: Mapping[str, np.ndarray]
 ) -> xr.Dataset:
-    """Return the examples of batches as evidence; each has the coordinates of its batch."""
+    """Return the examples of batches as evidence, with the coordinates of their batches."""
     sizes, labels = [len(batch.actual) for batch in batches], like.indexes["label"].tolist()
     none = np.zeros((0, len(labels)), bool)
     variables = {

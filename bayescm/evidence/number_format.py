@@ -76,7 +76,7 @@ class NumberFormat(NamedTuple):
         return pd.to_numeric(texts.str.replace(decimal, ".", regex=False))
 
     def numbers_or_texts(self, texts: pd.Series) -> pd.Series:
-        """Convert strings to numbers if all are numeric; otherwise return them unchanged."""
+        """Convert strings to numbers if all are numeric, or return them unchanged."""
         try:
             return self.numbers(texts)
         except NotANumberError:

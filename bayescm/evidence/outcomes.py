@@ -303,7 +303,7 @@ def _with_classifier(evidence):
 
 def combine_outcomes(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
     """
-    Return outcomes of the same classifiers on several sets of examples; see `bayescm.combine`.
+    Return outcomes of the same classifiers on several sets of examples, see `bayescm.combine`.
 
     An outcome of one member has count 0 in all others. Unlabelled examples
     (`bayescm.from_partly_labelled`) are combined in the same way.
@@ -368,7 +368,7 @@ def counts_of(outcomes: xr.Dataset) -> xr.DataArray:
     Returns
     -------
     DataArray, dims (..., classifier, actual, predicted)
-        The matrices no longer contain the information that they share the same examples.
+        Confusion matrices, without the information that they share the same examples.
     """
     return tables_of(as_outcomes(outcomes))
 
@@ -421,7 +421,7 @@ def arrays(outcomes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     answers = variables["predicted"].transpose("classifier", "outcome").values.tolist()
     rows = [variables["actual"].values.tolist(), *answers]
     codes = np.array([[position[label] for label in row] for row in rows], np.int64)
-    # After selecting classifiers, some outcomes become identical; merge them.
+    # After selecting classifiers, some outcomes become identical and are merged.
     codes, inverse = np.unique(codes, axis=1, return_inverse=True)
     with_duplicates = variables["counts"].transpose(..., "outcome").values
     counts = np.zeros((*with_duplicates.shape[:-1], codes.shape[1]), with_duplicates.dtype)

@@ -24,7 +24,7 @@ def parallel(function: Callable, tasks: Iterable[tuple], jobs: int | str) -> Ite
 
 @contextmanager
 def progress_bar(total: int, title: str, show: bool = True) -> Iterator[Callable[[], None]]:
-    """Show a progress bar with the remaining time on stderr; yield a function that advances it."""
+    """Show a progress bar with the remaining time, and yield a function that advances it."""
     if not show:
         yield lambda: None
         return

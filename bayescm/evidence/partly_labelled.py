@@ -243,7 +243,7 @@ def from_partly_labelled_counts(
     >>> bool(bcm.interval(counts, "prevalence").values[0] > 0.4)
     True
     """
-    # The labelled table has the predictions in columns; the unlabelled table has them in rows.
+    # The labelled table has the predictions in columns, and the unlabelled one has them in rows.
     across = labelled.T if isinstance(labelled, pd.DataFrame) else None
     check_row_order({"labelled": labelled, "labelled.T": across, "unlabelled": unlabelled})
     table = check_counts(labelled, todo="count whole examples")
@@ -498,7 +498,7 @@ def slice_codes(
 def combine_partly_labelled(
     members: Sequence[Any], dim: str, names: list | None
 ) -> xr.DataArray | xr.Dataset:
-    """Return partly labelled evidence combined along a dimension of slices; see `combine`."""
+    """Return partly labelled evidence combined along a dimension of slices, see `combine`."""
     if dim in TAKEN:
         todo = "name slices of the examples, such as `dim='site'`"
         raise fail(f"partly labelled evidence is not combined along {dim}", ..., "", todo)
@@ -621,7 +621,7 @@ def _numbers(values):
 
 
 def _bin_scores(scores, bins):
-    """Return the bin of every score; frequent values such as 0 get a separate bin."""
+    """Return the bin of every score, with separate bins for frequent values such as 0."""
     edges = np.quantile(scores, np.linspace(0, 1, bins + 1))
     if (np.diff(edges) > 0).all():
         return pd.qcut(scores, bins, labels=False)
@@ -832,7 +832,7 @@ def _labelled_counts(evidence):
 
 
 def _resample(evidence, n, rng):
-    """Return evidence of n resampled examples; see `EvidenceType.resample`."""
+    """Return evidence of n resampled examples, see `EvidenceType.resample`."""
     labelled, others = _labelled_counts(evidence), evidence["unlabelled"]
     check_no_parts([dim for dim in labelled.dims if dim not in ("judge", "outcome", *CELLS)])
     numbers = draw_numbers(np.concatenate([labelled.values.ravel(), others.values.ravel()]), n, rng)

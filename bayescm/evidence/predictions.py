@@ -71,12 +71,11 @@ def from_predictions(
         label is missing or unknown, there are fewer than two classes, or a fold is empty. Also if
         weights are fractional and ``weights_are`` is not given.
 
-    Notes
-    -----
-    With importance weights, counts are scaled so that their sum is Kish's effective sample size.
-    The coordinate ``effective`` is the effective number of examples in each cell; see the model
-    ``importance_weighted``. The coordinate ``heaviest`` is the largest weight in each class, on the
-    scale of the counts. Results carry a caution if a cell weighs less than two such examples.
+    Notes ----- With importance weights, counts are scaled so that their sum is Kish's effective
+    sample size. The coordinate ``effective`` is the effective number of examples in each cell (see
+    the model ``importance_weighted``). The coordinate ``heaviest`` is the largest weight in each
+    class, on the scale of the counts. Results carry a caution if a cell weighs less than two such
+    examples.
 
     Examples
     --------

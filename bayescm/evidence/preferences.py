@@ -75,8 +75,8 @@ def from_preferences(
     ----------
     votes : DataFrame or array_like (K, K), optional
         Table with one row per vote. Alternatively, a square table of wins: the number of votes that
-        preferred the system in the row to the system in the column; the labels of a DataFrame name
-        the systems. Without a table, ``left``, ``right`` and ``winner`` are columns.
+        preferred the system in the row to the system in the column. The labels of a DataFrame then
+        name the systems. Without a table, ``left``, ``right`` and ``winner`` are columns.
     left, right : str or array_like, shape (n,), optional
         The two systems of each vote, as columns or as names of columns. By default, columns named
         model_a and model_b, left and right, system_a and system_b, or a and b are used.
@@ -84,7 +84,7 @@ def from_preferences(
         Outcome of each vote. These outcomes are recognised:
 
         - the name of one of the two systems.
-        - left, a or model_a; right, b or model_b.
+        - left, a or model_a, and right, b or model_b.
         - tie, draw, both, both_good, both_bad or tie (bothbad).
     outcomes : mapping of str to sequence, optional
         Other names of the outcomes, e.g. ``{"left": [1], "right": [2], "tie": [0]}``. They replace
@@ -494,7 +494,7 @@ def _select_pairs(evidence, kept):
 
 def groups_that_never_met(evidence: xr.Dataset) -> list[list]:
     """
-    Return the connected groups of systems, largest first; no votes link two groups.
+    Return the groups of systems that are connected by votes, largest first.
 
     Examples
     --------

@@ -235,7 +235,7 @@ def _column(name, values):
 
 
 def _labels(arrays, labels, positive):
-    """Return the classes; with two classes, the positive one is last."""
+    """Return the classes, with the positive one of two last."""
     if labels is None:
         distinct = {
             label for array in arrays for label in array.ravel().tolist() if label is not None
@@ -286,7 +286,7 @@ def _groups(group, size):
 
 
 def _check_design(evidence):
-    """Raise an error if the error rates are not identified; warn if dependence is untestable."""
+    """Check that the error rates are identified, and warn if dependence is untestable."""
     if (evidence["gold"] >= 0).any():
         return
     votes = evidence["votes"].sum("predicted") > 0
@@ -349,7 +349,7 @@ def as_ratings(evidence: xr.Dataset) -> xr.Dataset:
 
 
 def combine_ratings(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
-    """Return ratings of the same raters on several sets of examples; see `bayescm.combine`."""
+    """Return ratings of the same raters on several sets of examples, see `bayescm.combine`."""
     if dim not in ("example", "group"):
         todo = "pass `dim='example'` for the examples of all as one population, or `dim='group'`; "
         todo += "give all raters of the same examples to `from_raters` at once"

@@ -62,8 +62,8 @@ def from_results(
         Runs with the same name share their training and test examples. Missing rows and NaN are
         missing runs.
     measure : str, optional
-        Name of the measure; for a long table, the column with the scores. Names of the catalogue,
-        such as ``"error_rate"``, also determine which direction is better.
+        Name of the measure or, for a long table, the column with the scores. Names of the
+        catalogue, such as ``"error_rate"``, also determine which direction is better.
     data_set, classifier : str
         Names of the columns of data sets and classifiers.
     test_share : float, optional

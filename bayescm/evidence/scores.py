@@ -90,7 +90,7 @@ def from_scores(
     actual : array_like, shape (n,)
         True labels.
     scores : array_like or mapping of str to array_like
-        Scores; a higher score means that the example is more likely positive. Probabilities, logits
+        Scores, which are higher for examples that are more likely positive. Probabilities, logits
         and any other numbers are allowed, and so are ties and infinite scores. Shape (n,) for two
         classes, or (n, C) for more, with one column per class. A mapping contains the scores of
         several classifiers on the same examples.
@@ -109,8 +109,8 @@ def from_scores(
           example. The scale of the weights does not matter. The examples of a class then count as
           Kish's effective number, and the classes count by their weights.
     fold : array_like, shape (n,), optional
-        Cross-validation fold in which each example was tested. Curves are then computed fold by
-        fold, since the scores of different models may not be comparable; see `pool_folds`.
+        Cross-validation fold of each example. Curves are then computed fold by fold, since the
+        scores of different models may not be comparable (see `pool_folds`).
     by : mapping of str to array_like (n,), optional
         ``{"group": site}`` gives each group separate curves, areas and comparisons.
         ``{"fold": fold}`` is the same as ``fold=fold``.
@@ -279,7 +279,7 @@ def _matrix(scores, n, classes, name, positive):
 
 
 def _column_of_positive(classes, positive):
-    """Return advice on which column belongs to the positive class."""
+    """Return advice on how to select the column of the positive class."""
     label = obvious_positive(classes) if positive is None else positive
     if label not in classes:
         return "take the column of the positive class, whose place is that in model.classes_"
@@ -363,14 +363,14 @@ def from_scored_frame(
     edges : sequence of float, optional
         Increasing edges of the bins. A score is replaced by the highest edge that does not exceed
         it, or by minus infinity if it is below all edges. Rates at thresholds among the edges are
-        exact. An area is exact up to half the proportion of pairs that share a bin; the coordinate
-        ``area_error`` gives this bound.
+        exact. The coordinate ``area_error`` bounds the error of an area: half the proportion of
+        pairs that share a bin.
     weights : str, optional
         Column with the number of examples that each row represents.
     fold : str, optional
         Column of folds.
     by : str, sequence of str, or mapping of dim to column, optional
-        ``{"group": column}`` or ``{"fold": column}``; see `bayescm.from_scores`.
+        ``{"group": column}`` or ``{"fold": column}``, as in `bayescm.from_scores`.
     positive : label, optional
         Positive class. By default inferred if the labels are {0, 1} or {False, True}.
 
@@ -441,7 +441,7 @@ def _binned(frame, columns, scores, starts):
 
 
 def _bin(nw, name, starts, floats):
-    """Return the number of the bin of a score, from 1; 0 if the score is missing."""
+    """Return the number of the bin of a score, from 1, or 0 if the score is missing."""
     score = nw.col(name)
     missing = score.is_null() | score.is_nan() if floats else score.is_null()
 
@@ -458,7 +458,7 @@ def _bin(nw, name, starts, floats):
 
 
 def _starts(edges):
-    """Return the lower ends of the bins; the first bin is unbounded below."""
+    """Return the lower ends of the bins, which is minus infinity for the first bin."""
     ends = np.asarray(edges, float)
     if ends.ndim != 1 or not ends.size or not (np.diff(ends) > 0).all() or np.isnan(ends).any():
         todo = "pass `edges=np.linspace(0, 1, 1001)[1:-1]`"
@@ -467,7 +467,7 @@ def _starts(edges):
 
 
 def _scores(column, starts):
-    """Return the scores, or the lower ends of their bins; no score may be missing."""
+    """Return the scores, or the lower ends of their bins, of which none may be missing."""
     if starts is None:
         return column.to_numpy()
     if (column == 0).any():
@@ -643,7 +643,7 @@ def _farthest_outside(values):
 
 
 def check_chances(values: Any, what: str, todo: str, *, inside: bool = False) -> np.ndarray:
-    """Validate probabilities (T,); with ``inside``, 0 and 1 are invalid as well."""
+    """Validate probabilities (T,), which must not be 0 or 1 if ``inside``."""
     try:
         at = np.atleast_1d(check_reals(values, "probabilities", todo))
     except (TypeError, ValueError):
@@ -767,8 +767,7 @@ def at_prevalence(evidence: Any, prevalence: Any) -> Any:
     prevalence : float, or mapping or array_like of C floats
         Proportion of positives, between 0 and 1. For counts of more than two classes, the
         proportion of each class, by label (a mapping or Series) or in the order of the labels.
-        These proportions sum to 1. Scores of more than two classes are not supported; use
-        `one_vs_rest` first.
+        These proportions sum to 1. For scores of more than two classes, use `one_vs_rest` first.
 
     Returns
     -------
@@ -902,8 +901,8 @@ def top_label(evidence: xr.Dataset) -> xr.Dataset:
     Returns
     -------
     Dataset
-        Probabilities of two classes. An example is positive if its most probable class is correct;
-        the first of several equally probable classes counts.
+        Probabilities of two classes. An example is positive if its most probable class is correct.
+        Among equally probable classes, the first one is used.
 
     Raises
     ------
@@ -1035,8 +1034,9 @@ def forecast_table(
     Parameters
     ----------
     actual : array_like, shape (n,), or Dataset
-        True labels of two classes; a batch may lack one of them. Or evidence of one classifier, as
-        returned by :func:`bayescm.from_probabilities` or :func:`bayescm.from_scores`.
+        True labels of two classes, one of which may be absent from a batch. Or evidence of one
+        classifier, as returned by :func:`bayescm.from_probabilities` or
+        :func:`bayescm.from_scores`.
     forecasts : array_like, shape (n,)
         Forecasts of the positive class.
     positive : label, optional
@@ -1178,7 +1178,7 @@ def _watched_measures(tables):
 
 
 def _alarm_rules(tables):
-    """Return the alarm rules of batches; `change` needs the expected events that scores lack."""
+    """Return the alarm rules of batches. Scores lack the expected events that `change` needs."""
     if has_patterns(tables):
         return ("floor",)
     of_forecasts = ("calibration", "floor")

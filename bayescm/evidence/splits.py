@@ -20,7 +20,7 @@ from bayescm.validate import check_row_order, fail, unmasked
 
 
 def estimators_by_name(estimator):
-    """Return classifiers by name; a single one is named after its type."""
+    """Return classifiers by name, with a single one named after its type."""
     alone = {type(estimator).__name__: estimator}
     estimators = dict(estimator) if isinstance(estimator, Mapping) else alone
     for classifier in estimators.values():
@@ -55,7 +55,7 @@ def labels_of(y):
 
 
 def splits_of(cv, X, y, groups, random_state):
-    """Return training and test indices of every split; K folds are stratified and keep groups."""
+    """Return training and test indices of every split. K folds are stratified and keep groups."""
     check_row_order({"X": X, "y": y, "groups": groups})
     if groups is not None:
         _, names = factorize("groups", column("groups", groups))  # checks for missing groups
@@ -78,7 +78,7 @@ def _splitter(cv, y, random_state, groups):
 
 
 def repeats_and_folds(tests, size):
-    """Return repeat and fold of every split; a repeat ends when all examples were tested."""
+    """Return repeat and fold of every split. A repeat ends when all examples were tested."""
     repeat, times_tested = [], np.zeros(size, int)
     for test in tests:
         repeat.append(int(times_tested.min()))

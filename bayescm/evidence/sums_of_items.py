@@ -5,7 +5,7 @@ A ledger stores every item. Means over items can be estimated from sums over the
 with dims (..., statistic). The statistics are:
 
 - ``items``: the number of items.
-- sums of powers, from which the moments of means are computed.
+- sums of powers, for the moments of means.
 - ``part 0``, ``part 1`` and so on: the number of items in each part of a scale.
 
 Sums of sums, including discounted ones, are evidence of the same type, which
@@ -126,7 +126,7 @@ def items_in_order(names: pd.Index, values: np.ndarray) -> tuple[Any, np.ndarray
 
 
 def names_of_items(batches: Sequence[Any], number: int) -> Any:
-    """Return the names of the items of batches; number the items if a batch has no names."""
+    """Return the names of the items of batches, or numbers if a batch has no names."""
     if all(batch.item is not None for batch in batches):
         return [name for batch in batches for name in batch.item]
     return np.arange(number)

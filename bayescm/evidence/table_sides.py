@@ -33,7 +33,7 @@ _NEGATIVE = {"negative", "neg", "no", "not", "non", "absent", "false", "0", "hea
 _NEGATIVE |= {"without", "none", "control", "normal"}
 # Symbols that epidemiologists use as labels.
 _SYMBOLS = {"T+": "test", "T-": "test", "D+": "disease", "D-": "disease"}
-# Separators between the two axis names in the corner of a table; the name of the rows comes first.
+# Separators between the two axis names in the corner of a table, with the name of the rows first.
 _BOTH = re.compile(r"\s*(?:[\\/|]|\bvs\b\.?|\bversus\b|\bby\b)\s*", re.IGNORECASE)
 
 # Automatic axis names in a pandas crosstab of arrays.
@@ -158,14 +158,14 @@ def _sign(label):
 
 
 def _names(table):
-    """Return the names of the rows and of the columns; the corner cell may contain both."""
+    """Return the names of the rows and of the columns, which may share the corner cell."""
     down, across = ("" if axis.name is None else str(axis.name).strip() for axis in table.axes)
     both = _BOTH.split(down)
     return (both[0], both[1]) if not across and len(both) == 2 and all(both) else (down, across)
 
 
 def _words(name):
-    """Return the lower-case words of a name; `y_hat` also gives the single word `yhat`."""
+    """Return the lower-case words of a name, and all of them joined, as in `yhat`."""
     words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     return {*words, "".join(words)}
 

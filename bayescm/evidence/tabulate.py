@@ -1,4 +1,4 @@
-"""Cross-tabulation of two columns of labels; works on arrays only."""
+"""Cross-tabulation of two columns of labels, given as arrays."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def tabulate(
     labels : sequence, optional
         All labels, in order. By default the sorted labels in ``actual``.
     by : mapping of str to array_like (n,), optional
-        Leading axes of the table. Keys are names; values give the position of every example.
+        Leading axes of the table. Keys are names, and values give the label of every example.
     weights : array_like, shape (..., n), optional
         Weights >= 0 of the examples. Leading axes become leading axes of the table.
     abstain : label, optional

@@ -17,7 +17,7 @@ from bayescm.validate import fail
 PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # Exceptions raised by damaged compressed files.
 DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
-# Maximum length of a line in bytes; longer lines do not belong to a table.
+# Maximum length of a line of a table in bytes.
 LONGEST_LINE = 1 << 24
 
 

@@ -85,7 +85,7 @@ def load(path: str | os.PathLike) -> xr.DataTree | xr.DataArray | xr.Dataset:
     Returns
     -------
     DataTree, DataArray or Dataset
-        Fit or evidence, in memory; the file is closed.
+        Fit or evidence. It is in memory, and the file is closed.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def _digest(file, size):
 
 
 def _is_whole(path):
-    """Check whether the file matches its checksum; files without one come from other programs."""
+    """Check whether a file matches its checksum, if it has one."""
     size = path.stat().st_size - len(_MARK) - _DIGITS
     if size < 0:
         return True

@@ -26,7 +26,8 @@ _LARGEST = 2e8
 # Default number of tuning draws per chain.
 _TUNE = 1000
 _NO_MODEL = "there is no PyMC model of this evidence, and so no likelihood"
-# Smallest concentration in an empty cell for which NUTS is accurate; at 0.01, quantiles are wrong.
+# Smallest concentration for which NUTS gave correct quantiles of an empty cell. With 0.01, they
+# were wrong.
 _SMALLEST = 0.02
 
 
@@ -49,7 +50,7 @@ def fit(
     """
     Fit a model to the evidence and return its posterior as an ArviZ tree.
 
-    Use this for draws, diagnostics and model comparison; for intervals alone, `interval` and
+    Use this for draws, diagnostics and model comparison. For intervals alone, `interval` and
     `summary` are faster. The tree has the same groups, dimensions and coordinates for direct draws
     and for NUTS, and works with the functions of PyMC and ArviZ.
 
@@ -69,9 +70,9 @@ def fit(
         Direct posterior of a custom model: a function of the same evidence and keywords that
         returns a `bayescm.posteriors.base.Posterior`.
     concentration : float, array_like, DataArray or callable, optional
-        Prior, for models with this keyword; see `bayescm.interval`.
+        Prior, for models with this keyword, see `bayescm.interval`.
     positive : label, optional
-        Positive class. Required if the evidence does not define one; overrides it otherwise.
+        Positive class. Required if the evidence does not define one, and overrides it otherwise.
     draws, chains : int
         Number of posterior draws per chain, and number of chains.
     tune : int, optional
@@ -227,7 +228,7 @@ def _tree_of_measures(posterior, entry, evidence, shape, attrs):
     """
     Return a tree of the default measures, for evidence without a PyMC model.
 
-    The tree contains the evidence, from which draws of other measures can be computed.
+    The tree also contains the evidence, so that other measures can be computed.
     """
     chains, draws = shape
     measured = posterior.measured or entry.default_measures(evidence)
@@ -409,7 +410,7 @@ def _versions(*libraries):
 
 
 def _number_of(seed):
-    """Return a seed as a number that can be stored; None gives a new seed each time."""
+    """Return a seed as a number that can be stored, which is random for None."""
     if seed is None or isinstance(seed, np.random.SeedSequence):
         return int((seed or np.random.SeedSequence()).generate_state(1)[0])
     return int(seed)

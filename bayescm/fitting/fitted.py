@@ -200,7 +200,7 @@ class FittedPosterior(TreeDraws, CountsPosterior):
 
     @cached_property
     def direct(self) -> Posterior | None:
-        """Direct posterior of the counts in the tree; its prior is irrelevant here."""
+        """Direct posterior of the counts in the tree, used for estimates without a prior."""
         attrs = self.tree.attrs
         keywords = json.loads(attrs.get("model_keywords", "{}"))
         if not {*CELLS} <= {*self.observed.dims}:
@@ -348,7 +348,7 @@ class FittedMeasures(TreeDraws):
         return self.direct.measure_template(measure, attrs)
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
-        """Return the labels of the classes for which a measure has values, or None."""
+        """Return the labels of the classes of a measure's values, or None."""
         return self.direct.classes_of(measure)
 
     def bound(self, measure: Any) -> Any:
@@ -381,7 +381,7 @@ class FittedMeasures(TreeDraws):
         return self.tree.attrs.get("sampling_method", "nuts") != "nuts"
 
     def distributions(self, measures: Sequence[Callable], **options: Any) -> list[Distribution]:
-        """Return the distributions of the draws; results only have those of differences."""
+        """Return the distributions of the draws or, for results, of differences."""
         if self.direct.measured:
             return self.direct.distributions(measures, **options)
         return super().distributions(measures, **options)

@@ -12,7 +12,7 @@ from bayescm.fitting import compiled
 
 # Largest number of values to sample at once in numpy. Larger results are sampled draw by draw.
 _MOST_AT_ONCE = 5e6
-# Compiled code casts types for which numpy raises a TypeError.
+# Compiled code casts some types, whereas numpy raises a TypeError.
 _NOT_VECTORIZED = (TypeError, NotImplementedError)
 # Distributions whose first parameter is a total. Model data are floats, which numpy does not accept
 # as totals.
@@ -50,7 +50,7 @@ def predictive(model, posterior: xr.Dataset, seed: int) -> dict[str, xr.Dataset]
 
 
 def prior(model, draws: int, numbers: int, seed: int) -> dict[str, xr.Dataset]:
-    """Return draws from the prior and the prior predictive; ``numbers`` is their total size."""
+    """Return draws from the prior and the prior predictive, with a total size of ``numbers``."""
     import pymc as pm
 
     if numbers < _MOST_AT_ONCE:

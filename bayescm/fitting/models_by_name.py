@@ -179,7 +179,7 @@ def warn_of_design(posterior: Posterior, evidence: Any, model: str, *, stackleve
     model : str
         Name of the model.
     stacklevel : int
-        As in `warnings.warn`; 3 refers to the caller of the calling function.
+        As in `warnings.warn`. A value of 3 refers to the caller of the calling function.
     """
     coords = getattr(evidence, "coords", ())
     if "design_effect" in coords and not posterior.knows_groups:

@@ -17,7 +17,8 @@ from bayescm.fitting.recent import Recent
 from bayescm.fitting.sampler_options import OF_EACH_RUN, OF_PYMC
 from bayescm.validate import fail, suggest
 
-# Higher than nutpie's default of 0.8, with which 1 in 300 draws of hierarchical models diverges.
+# Higher than nutpie's default of 0.8, because 1 in 300 draws of hierarchical models diverged with
+# 0.8.
 _ACCEPT = 0.95
 # Cache of compiled samplers: compiling takes seconds, sampling tenths of a second.
 _samplers: Recent[compiled.Computation, Any] = Recent(compiled.same)

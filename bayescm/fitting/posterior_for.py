@@ -53,7 +53,7 @@ def posterior_of(
         - a function to a ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS.
 
         A keyword that is a function from a name to a PyMC variable specifies a prior from another
-        family; the model is then sampled. Sampler options are the same as in `bayescm.fit`.
+        family, with which the model is sampled. Sampler options are the same as in `bayescm.fit`.
     members, compared : str, optional
         Dimension whose members are estimated with partial pooling, and dimension whose members are
         compared. The default model may depend on them.

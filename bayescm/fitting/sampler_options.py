@@ -12,7 +12,7 @@ from bayescm.validate import check_choice, check_whole, fail
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
 # Options of PyMC's own sampler only.
 OF_PYMC = ("callback", "init", "jitter_max_retries", "mp_ctx", "n_init")
-# Options that a compiled nutpie sampler accepts at run time; others require a new compilation.
+# Options that a compiled nutpie sampler accepts at run time. Others require a new compilation.
 OF_EACH_RUN = ("chains", "cores", "max_treedepth", "nuts", "progressbar", "target_accept", "tune")
 # `draws` and `random_seed` are missing, because they are arguments of every function.
 OPTIONS = (

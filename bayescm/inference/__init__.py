@@ -1,1 +1,1 @@
-"""Algorithms of Bayesian inference, named as in textbooks; they work on arrays only."""
+"""Algorithms of Bayesian inference, named as in textbooks and implemented on arrays."""

@@ -115,7 +115,7 @@ class Disagreement(NamedTuple):
     item : ndarray of int, shape (S, 2)
         Item that is the centre of each pseudo-item.
     sign : ndarray, shape (S, K, 2)
-        Side of the centre on which each system is, 1.0 or -1.0.
+        Whether each system is above (1.0) or below (-1.0) the centre.
     """
 
     weight: np.ndarray

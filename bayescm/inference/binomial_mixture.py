@@ -175,7 +175,7 @@ def probabilities(
     weight, rate, way : ndarray, shape (S, M)
         Draws of one mixture.
     items : Items
-        One item per draw, with arrays (S,); ``frequency`` is not used.
+        One item per draw, with arrays (S,). ``frequency`` is not used.
     """
     arrays: list[Any] = [
         None if array is None else array.T[..., None] for array in (weight, rate, way)
@@ -306,7 +306,7 @@ class _Sampler:
             array[here] = np.where(accepted, value, other)
 
     def _draw_population(self):
-        """Sample mu and rho by random walk steps (step 3); angle and root have uniform priors."""
+        """Sample mu and rho by random walk steps (step 3) in angle and root."""
         current = self._log_likelihood(self.angle, self.root)
         for _ in range(_STEPS):
             scale = self.rng.choice(_SCALES, self.lead)

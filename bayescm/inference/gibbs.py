@@ -159,7 +159,7 @@ def latent_class(
     rates : ndarray, shape (size, R, C, J)
     autocorrelation : float
         Correlation over the chains between the prevalence halfway through the burn-in and at the
-        first draw; the largest value of all classes.
+        first draw. The largest value of all classes is returned.
     """
     group = np.zeros(len(counts), int) if group is None else group
     member = np.eye(group.max() + 1)[group]

@@ -4,8 +4,8 @@ Importance sampling: independent posterior draws of a few parameters, without a 
 Points :math:`x_s` from a proposal q represent the density p with weights :math:`w_s \propto p(x_s)
 / q(x_s)`. Weights are truncated at :math:`\sqrt{S}` times their mean to stabilise averages over S
 points (Ionides 2008). The effective number of independent draws is :math:`1 / \sum_s w_s^2` (Kish
-1965). Equally weighted draws are obtained by systematic resampling, in which the frequency of a
-point differs by less than one from its expectation.
+1965). Equally weighted draws are obtained by systematic resampling. The frequency of a point then
+differs by less than one from its expectation.
 
 The proposal of `explore` is a Student t distribution with the moments of the points so far, or a
 mixture of K such distributions, :math:`q = \sum_k \alpha_k t_\nu(\mu_k, \Sigma_k)`. A mixture can
@@ -88,11 +88,11 @@ class Weighted:
         return effective_size(self.weights)
 
     def choose(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Sample indices of points, (size,); see `systematic`."""
+        """Sample indices of points (size,) by `systematic` resampling."""
         return systematic(self.weights, size, rng)
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Sample points, shape (size, P); see `systematic`."""
+        """Sample points (size, P) by `systematic` resampling."""
         return self.points[self.choose(size, rng)]
 
 

@@ -145,7 +145,7 @@ def on_grid(
         Starting point of the search for the mode at the first scale. Each further search starts at
         the previous mode.
     derivatives : callable
-        From a scale to the derivatives of the log density with respect to the effects; see
+        From a scale to the derivatives of the log density with respect to the effects, as in
         `laplace.mode`.
     log_joint : callable
         From effects (S, p) and scales (S,) or (S, H) to their joint log density, up to a constant.

@@ -79,7 +79,7 @@ class Walk:
 
     @cached_property
     def _approximation(self):
-        """Coarse grid of log drift; log evidence, means and deviations of a Kalman filter."""
+        """Coarse grid of log drift, and log evidence, means and SDs of a Kalman filter."""
         logs = np.linspace(np.log(4.5 * self.scale) - 6, np.log(4.5 * self.scale), 41)
         filter_all = kalman_filter(self.hits, self.trials, self.prior, np.exp(logs))
         # Steps without failures, or with failures only, bound the rate on one side only.
@@ -114,7 +114,7 @@ class Walk:
 
     def _nodes(self, low, high):
         """Return nodes of the drift and their log prior weights, given the range of its root."""
-        # Dense nodes where the whole series has its posterior, and wider panels for the first
+        # Use dense nodes in the posterior range of the whole series, and wider panels for the first
         # steps.
         distance = (high - low) * (2.0 ** np.arange(12) - 1)
         edges = np.unique(
@@ -319,7 +319,7 @@ class ForwardBackward:
         return windows, last
 
     def _advance(self, first, end, left, density, evidence):
-        """Filter the steps of one window; return it with the densities and log evidence gains."""
+        """Filter the steps of a window, and return it with densities and log evidence gains."""
         logs = evidence + self.weights
         plausible, probable = logs > logs.max() - _IMPLAUSIBLE, logs > logs.max() - _NEGLIGIBLE
         peak = density[probable].max(axis=1, keepdims=True)
@@ -631,7 +631,7 @@ def _sample_from_points(lattice, density, level, drift, rng):
 
 
 def draw(lattice, density, size, rng):
-    """Sample from masses (..., m) of lattice points, spread evenly around each; (size, ...)."""
+    """Sample logits (size, ...) from masses (..., m) of lattice points, evenly around points."""
     cumulative = np.cumsum(density, axis=-1)
     cumulative = cumulative / cumulative[-1]
     point = np.searchsorted(cumulative, rng.random(size))

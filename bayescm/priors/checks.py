@@ -56,7 +56,7 @@ def predictive(
     Returns
     -------
     Dataset
-        One variable per measure, dims ([prior], draw, [class]); NaN if a measure is undefined.
+        One variable per measure, dims ([prior], draw, [class]). NaN if a measure is undefined.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def sensitivity(
     Return the sensitivity of measures to power-scaling of the prior and the likelihood.
 
     This is ArviZ's power-scaling diagnostic of the posterior. A prior that disagrees with the data,
-    but is outweighed by them, has no effect here; use `conflict` to detect it. For a flat prior,
+    but is outweighed by them, has no effect here. Use `conflict` to detect it. For a flat prior,
     the sensitivity is 0, because its powers are equally flat.
 
     Parameters

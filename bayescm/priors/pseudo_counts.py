@@ -1,8 +1,8 @@
 """
 Pseudo-counts: priors from rules and from earlier data, all in the form of a concentration.
 
-Rules use the same number of examples in every cell. A power prior is a base prior plus the counts
-of an earlier test, in which each example is worth a fraction of a new one.
+Rules use the same number of examples in every cell. A power prior is a base prior plus a fraction
+of the counts of an earlier test.
 """
 
 import json
@@ -300,7 +300,7 @@ KEYWORDS_OF_MODELS = (
 
 def named_priors(priors: Any) -> dict[str, Any]:
     """
-    Return priors by name; a single prior gets its stored name.
+    Return priors by name. A single prior gets its stored name.
 
     Raises
     ------
