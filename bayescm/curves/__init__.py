@@ -1,4 +1,4 @@
-"""Curves: ROC and precision-recall with bands, thresholds, and predictive values by prevalence."""
+"""ROC and precision-recall curves with bands, thresholds, and predictive values by prevalence."""
 
 from bayescm.curves import calibration
 from bayescm.curves.areas import (

@@ -1,8 +1,8 @@
 """
-Areas under curves and the other measures of them, of scores: intervals, comparisons, draws.
+Areas under curves and other measures of scores: intervals, comparisons and draws.
 
-They are questions to the posterior of the curves (`bayescm.posteriors.roc.curve_posterior`) as any
-measure is: `auc(scores)` is `bayescm.interval(scores, "auc")`. The measures themselves are in
+They are queries of the posterior of the curves (`bayescm.posteriors.roc.curve_posterior`), like any
+other measure: `auc(scores)` is `bayescm.interval(scores, "auc")`. The measures themselves are in
 `bayescm.measures.curves`.
 """
 
@@ -39,45 +39,53 @@ def auc(
     Return the posterior interval of the area under the ROC curve.
 
     The area is the probability that a random positive example scores higher than a random negative
-    one, with ties counting one half. It is `bayescm.interval` of the scores and ``"auc"``.
+    one, with ties counting one half. The result is the same as `bayescm.interval` of the scores and
+    ``"auc"``.
 
     Parameters
     ----------
     evidence : Dataset
-        From :func:`bayescm.from_scores`.
+        Scores from :func:`bayescm.from_scores`.
     prob : float, default 0.95
-        Mass of the interval.
+        Probability of the interval.
     kind : {"hdi", "eti"}
-        Highest-density or equal-tailed. Both reach 1 where the classes are told apart without a
-        mistake.
+        Highest-density or equal-tailed interval. Both reach 1 if the sample separates the classes
+        perfectly.
     average : {"macro", "weighted", "micro"}, optional
-        For more than two classes: the mean over classes, the mean weighted by prevalence, or the
-        area of all (example, class) pairs pooled. By default each class against the rest.
+        Average over more than two classes: the mean over classes, the mean weighted by prevalence,
+        or the area of all (example, class) pairs pooled. By default each class against the rest.
     model : {"scores", "binormal"}, optional
-        By default the first, which uses only the order of the scores; the second takes them to be
-        normal in each class.
+        ``"scores"`` (the default) uses only the order of the scores. ``"binormal"`` assumes normal
+        scores in each class.
     draws : int, optional
-        By default the bounds follow from the moments of the area, which are known, where these tell
-        as much as 4,000 draws do; elsewhere, and of averages, these are drawn.
+        Number of draws. By default the interval is computed from the moments of the area if these
+        are as accurate as 4,000 draws. Otherwise, and for averages, 4,000 draws are used.
     random_seed : int, default 0
+        Seed of the draws.
 
     Returns
     -------
     DataArray, dims ([fold | group], [classifier], [class], bound)
-        With the attributes of `bayescm.interval`.
+        Interval with the attributes of `bayescm.interval`.
 
     Notes
     -----
-    Its first three moments are known (`bayescm.posteriors.scores.area_distribution`), with as many
-    examples of each class as their weights sum to: with ``weights_are="importance"`` their
-    effective number after Kish, (sum w)^2 / sum w^2, of two classes each by itself and of more all
-    examples together.
+    The first three moments of the area are known (`bayescm.posteriors.scores.area_distribution`).
+    The number of examples per class is the sum of their weights. With ``weights_are="importance"``,
+    it is Kish's effective sample size, (sum w)^2 / sum w^2. With two classes, it is computed for
+    each class; with more classes, for all examples together.
 
-    Simulated over 60 settings of 50 to 1,000 examples, areas of 0.8 to 0.99 and four populations,
-    95 % intervals of highest density cover the area in 97 % of the cases on average and in 90 % at
-    least, equal-tailed ones, which are a tenth longer, in 97 % and 92 %
-    (``docs/results/curves_coverage.csv``). Of average precision it is 95 % and 83 % (equal-tailed
-    96 % and 89 %), of the best F1 93 % and 88 % (95 % and 90 %).
+    The coverage of 95% intervals was simulated in 60 settings with 50 to 1,000 examples, areas of
+    0.8 to 0.99, and four populations (``docs/results/curves_coverage.csv``). Equal-tailed intervals
+    of the area are a tenth longer than highest-density intervals.
+
+    ================= ============ =========== ===================== ====================
+    measure           HDI, average HDI, lowest equal-tailed, average equal-tailed, lowest
+    ================= ============ =========== ===================== ====================
+    area              97%          90%         97%                   92%
+    average precision 95%          83%         96%                   89%
+    best F1           93%          88%         95%                   90%
+    ================= ============ =========== ===================== ====================
 
     Examples
     --------
@@ -113,10 +121,11 @@ def average_precision(
     """
     Return the posterior interval of the average precision, the area under the PR curve.
 
-    This is the population's integral of precision over recall where its scores differ. At a score
-    that examples of a class share, precision is that behind it: no threshold divides them, and the
-    integral is a sum of steps. What scikit-learn computes from the sample, steps alone, is an
-    estimate of it that is biased upwards when positives are few.
+    Average precision is the integral of precision over recall in the population, if all scores
+    differ. If several examples of a class share a score, no threshold separates them. Precision is
+    then evaluated with all of them predicted positive, and the integral is a sum of steps. The
+    sample estimate in scikit-learn uses steps only, and is biased upwards if there are few
+    positives.
 
     Parameters
     ----------
@@ -126,14 +135,16 @@ def average_precision(
     Returns
     -------
     DataArray, dims ([fold | group], [classifier], [class], bound)
+        Interval.
 
     Notes
     -----
-    With q the prevalence, and t and f the true and the false positive rate along a draw of the
-    curve, whose points k are the ends of the slots between scores, it is the sum over k of
+    Let q be the prevalence, and t and f the true and the false positive rate along a draw of the
+    curve. The points k of the curve are the ends of the slots between scores. The average precision
+    is the sum over k of
 
         integral of q t / (q t + (1 - q) f) dt from t_(k-1) to t_k    between two scores,
-        (t_k - t_(k-1)) q t_k / (q t_k + (1 - q) f_k)                 at a score that is shared.
+        (t_k - t_(k-1)) q t_k / (q t_k + (1 - q) f_k)                 at a shared score.
 
     Examples
     --------
@@ -166,14 +177,15 @@ def partial_auc(
     """
     Return the posterior interval of the area under the ROC curve up to a false positive rate.
 
-    Standardised after McClish, as scikit-learn does: 0.5 for chance, 1 for a perfect classifier.
+    The area is standardised after McClish, as in scikit-learn: 0.5 for chance, 1 for a perfect
+    classifier.
 
     Parameters
     ----------
     evidence, prob, kind, model, draws, random_seed
         See `auc`.
     max_fpr : float
-        Upper limit of the area, in (0, 1].
+        Upper limit of the false positive rate, in (0, 1].
 
     References
     ----------
@@ -210,8 +222,8 @@ def max_f1(
     """
     Return the posterior interval of F1 at its best threshold.
 
-    This is what the scores could achieve, not what a threshold chosen on these data will achieve;
-    for that, see `best_threshold`.
+    The result describes the performance of the scores at the best threshold. It is not the
+    performance of a threshold chosen on these data; for that, see `best_threshold`.
 
     Parameters
     ----------
@@ -254,8 +266,8 @@ def compare(
     ----------
     evidence : Dataset
         Scores of two or more classifiers.
-    measure
-        See `number_draws`.
+    measure : str or callable
+        Measure to compare; see `number_draws`.
     prob, kind, rope, reference
         See :func:`bayescm.compare`.
     draws, random_seed
@@ -269,10 +281,9 @@ def compare(
     Notes
     -----
     Curves are drawn jointly: each example has the same weight for all classifiers. Areas are tied
-    more closely, by the correlation that the examples show between them
-    (`bayescm.posteriors.roc.paired_areas`): where DeLong's intervals cover, these are about as
-    long.
-    Either way each classifier keeps the interval it has by itself.
+    more closely, using their correlation in the sample (`bayescm.posteriors.roc.paired_areas`). The
+    intervals are about as long as DeLong's, provided that DeLong's have the nominal coverage. In
+    both cases, each classifier has the same interval as without comparison.
 
     Examples
     --------
@@ -310,23 +321,25 @@ def fold_auc(
     """
     Return the posterior interval of the mean AUC over the folds of a cross-validation.
 
-    Given the data, the folds' areas are independent except for the training examples they share:
-    that correlation widens the distribution of the mean, as in the model `averaged_folds`.
+    Given the data, the areas of the folds are independent except for shared training examples. The
+    correlation due to these widens the distribution of the mean, as in the model `averaged_folds`.
 
     Parameters
     ----------
     evidence : Dataset
         Scores with folds.
     rho : float, optional
-        Correlation between folds in [0, 1); by default Nadeau and Bengio's, test over test and
-        training examples: by the coords ``test_share`` and ``train_size`` of
-        `bayescm.learners.cross_scores`, else one over the number of folds.
+        Correlation between folds in [0, 1). The default is Nadeau and Bengio's, the number of test
+        examples divided by the number of test and training examples. It uses the coordinates
+        ``test_share`` and ``train_size`` of `bayescm.learners.cross_scores`, or else is one over
+        the number of folds.
     prob, kind, draws, random_seed
         See `auc`.
 
     Returns
     -------
     DataArray, dims ([classifier], [class], bound)
+        Interval.
 
     References
     ----------
@@ -352,7 +365,8 @@ def fold_auc(
         raise fail("rho must be a correlation", rho, "0 <= rho < 1", "leave it out")
     mean = values.mean("fold")
     centre = mean.mean("draw")
-    # Correlated by rho, the mean of K has 1 + K rho / (1 - rho) times the variance.
+    # With correlation rho, the variance of the mean of K folds is multiplied by
+    # 1 + K rho / (1 - rho).
     wide = centre + (mean - centre) * np.sqrt(1 + number * rho / (1 - rho))
     return interval_of(wide.clip(0, 1), prob, kind)
 
@@ -369,22 +383,23 @@ def number_draws(
     """
     Return posterior draws of a summary of each curve.
 
-    Curves of classifiers on the same examples, and of the classes, are drawn jointly: differences
-    of these draws are draws of the difference.
+    The curves of all classes, and of classifiers on the same examples, are drawn jointly.
+    Differences of these draws are therefore draws of the difference.
 
     Parameters
     ----------
     evidence : Dataset
         Scores.
     measure : str or callable
-        ``"auc"``, ``"average_precision"``, ``"max_f1"``, ``"partial_auc(0.1)"``, or a function of
-        a `bayescm.measures.curves.Curve`.
+        ``"auc"``, ``"average_precision"``, ``"max_f1"``, ``"partial_auc(0.1)"``, or a function of a
+        `bayescm.measures.curves.Curve`.
     average, model, draws, random_seed
         See `bayescm.curves.auc`.
 
     Returns
     -------
     DataArray, dims (draw, [fold | group], [classifier], [class])
+        Draws.
 
     Examples
     --------
@@ -405,9 +420,9 @@ def estimate(
     evidence: xr.Dataset, measure: str | Callable = "auc", *, average: str | None = None
 ) -> xr.DataArray:
     """
-    Return the value in the sample.
+    Return the value of a measure in the sample.
 
-    Equivalent to ``sklearn.metrics.roc_auc_score`` (also its ``max_fpr`` and averages),
+    Equivalent to ``sklearn.metrics.roc_auc_score`` (including ``max_fpr`` and averages),
     ``average_precision_score``, and the largest F1 along ``precision_recall_curve``.
 
     Parameters
@@ -418,6 +433,7 @@ def estimate(
     Returns
     -------
     DataArray, dims ([fold | group], [classifier], [class])
+        Sample values.
 
     Examples
     --------

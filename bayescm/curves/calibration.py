@@ -1,8 +1,8 @@
 """
-Calibration: the curve of what comes true, its test, and what recalibration would bring.
+Calibration: the calibration curve, a test, and the possible gain from recalibration.
 
-`curve` has a band that holds everywhere, `test` the probability that the curve is near the
-diagonal, and `recalibrated` the gain in proper scores if the forecasts were replaced by the curve.
+`curve` returns a simultaneous band, `test` the probability that the curve is near the diagonal, and
+`recalibrated` the improvement of proper scores if the forecasts were replaced by the curve.
 """
 
 from collections.abc import Callable, Hashable
@@ -25,12 +25,12 @@ __all__ = ["curve", "recalibrated", "test"]
 
 _DEFAULT_PLACES = 50
 _NOT_CHANCES = ("not probabilities", "pass e.g. at=[0.1, 0.5]")
-_MOST_EXACT = 0.02  # of the forecasts
-# Proper scores, and the part of each that recalibration takes away.
+_MOST_EXACT = 0.02  # share of the forecasts
+# Proper scores, and the part of each that recalibration removes.
 _GAINS = {"brier": "miscalibration_full", "log_loss": "log_miscalibration_full"}
 
 
-# The curve with its band, and what it takes for granted.
+# The curve with its band, and its assumptions.
 
 
 def curve(
@@ -47,46 +47,52 @@ def curve(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities, see :func:`bayescm.from_probabilities`; of more than two classes each class
-        against the rest.
+        Probabilities from :func:`bayescm.from_probabilities`. With more than two classes, each
+        class against the rest.
     at : array_like, shape (T,), optional
-        Probabilities at which to evaluate the curve; by default 50 between the 1 % and the 99 %
-        quantile of the forecasts, and the values of forecasts that take few. Beyond the forecasts
-        the departure of a smooth curve stays as it is at their end.
+        Probabilities at which to evaluate the curve. By default 50 points between the 1% and the
+        99% quantile of the forecasts or, if the forecasts have few distinct values, these values.
+        Outside the range of the forecasts, the deviation of a smooth curve stays constant.
     prob : float, default 0.95
-        Probability that the band holds the whole curve or, if pointwise, any one of its points.
+        Probability that the band contains the whole curve or, if pointwise, any one of its points.
     simultaneous : bool, default True
-        Of more than two classes, the band of each by itself.
+        Whether the band is for the whole curve. With more than two classes, each class has a
+        separate band.
     top_label : bool, default False
-        Of more than two classes, that of the highest probability: how often it is right.
+        Whether to calibrate the highest probability instead of each class, with more than two
+        classes. The curve is then the proportion of correct top labels.
 
     Returns
     -------
     Dataset, dims ([classifier], [class], probability, bound)
-        ``interval``, the band; ``estimate`` of the curve, without ``bound``; ``method``, without
-        ``probability`` either, how the band is made; scalar coords ``prob`` and ``band``.
+        - ``interval``: the band.
+        - ``estimate``: the estimate of the curve, without ``bound``.
+        - ``method``: the method of the band, without ``bound`` and ``probability``.
+
+        The scalar coordinates are ``prob`` and ``band``.
 
     Notes
     -----
-    What is assumed depends on the examples, and ``method`` says what it is:
+    The assumptions depend on the examples, and ``method`` names them:
 
-    - ``binomial``: forecasts take few values, 20 at most and 10 examples of each on average. Each
-      value has the limits of Clopper and Pearson, at a level by Bonferroni that holds for all
-      together, whatever the curve. Elsewhere there is none (NaN). The estimate is the median with
-      Jeffreys' prior.
-    - ``isotonic``: the curve may have a step. The band is that of a curve that never falls
-      (:func:`bayescm.classical.isotonic_band`), and always simultaneous; the estimate is the
-      isotonic regression. ``attrs["caution"]`` says so.
-    - ``grouped``: the curve may have a step, and falls somewhere. The band is that of the means of
-      the curve over groups of neighbouring forecasts, ten at most, as ``binomial``;
-      ``attrs["caution"]`` says so.
-    - ``smooth``: the curve is taken for smooth. The band is that of the log odds' largest departure
-      from their mean in units of their standard deviation; the estimate is the posterior's median.
+    - ``binomial``: the forecasts have few distinct values, at most 20, with at least 10 examples
+      per value on average. Each value has Clopper-Pearson limits at a Bonferroni-corrected level,
+      which are valid jointly for any curve. Elsewhere the band is NaN. The estimate is the median
+      with Jeffreys' prior.
+    - ``isotonic``: the curve may have a step. The band is valid for a non-decreasing curve
+      (:func:`bayescm.classical.isotonic_band`), and always simultaneous. The estimate is the
+      isotonic regression. ``attrs["caution"]`` mentions this.
+    - ``grouped``: the curve may have a step, and decreases somewhere. The band is for the means of
+      the curve over groups of neighbouring forecasts, at most ten, computed as for ``binomial``.
+      ``attrs["caution"]`` mentions this.
+    - ``smooth``: the curve is assumed to be smooth. The band is based on the largest deviation of
+      the log odds from their mean, in units of their standard deviation. The estimate is the
+      posterior median.
 
-    A step is recognised by its Bayes factor, which has to be the larger the more the other band
-    costs in length: with 60 examples it costs little, and the isotonic band is the rule.
-    ``attrs["caution"]`` also says where a class has fewer than 20 examples, or some forecasts are
-    exactly 0 or 1.
+    A step is detected by its Bayes factor. The longer the alternative band, the larger the Bayes
+    factor must be. With 60 examples, the alternative costs little, and the isotonic band is the
+    usual one. ``attrs["caution"]`` also mentions classes with fewer than 20 examples, and forecasts
+    of exactly 0 or 1.
 
     Examples
     --------
@@ -126,7 +132,7 @@ def _curve(evidence, *, places, asked, prob, simultaneous):
 
 
 def _curve_places(every):
-    """Return where curves are drawn: quantiles of the forecasts, and few values themselves."""
+    """Return the points of the curve: quantiles of the forecasts, or their few distinct values."""
     values: list[np.ndarray] = []
     other: list[np.ndarray] = []
     for _, view in every:
@@ -145,7 +151,7 @@ def _quantile_places(probability):
 
 
 def _exact(posterior):
-    """Say so where many forecasts are exactly 0 or 1, which a smooth curve puts near the others."""
+    """Return a caution if many forecasts are exactly 0 or 1, which a smooth curve may misfit."""
     rows = zip(posterior.probability, posterior.methods, strict=True)
     smooth = [row for row, method in rows if method == "smooth"]
     share = np.isin(smooth, (0, 1)).mean() if smooth else 0
@@ -156,7 +162,7 @@ def _exact(posterior):
 
 
 def _assumed(posterior):
-    """Say what a band takes for granted that holds steps."""
+    """Return cautions about the assumptions of bands that allow steps."""
     rising = "may have a step: the band is that of a curve that never falls."
     falling = "seems to jump and to fall: the band is of its means over groups of neighbours."
     return [
@@ -167,13 +173,13 @@ def _assumed(posterior):
 
 
 def _between(posterior):
-    """Say so where a curve was asked for between the few values that forecasts take."""
+    """Return a caution if the curve is requested between the few values of the forecasts."""
     caution = "take few values: elsewhere nothing is known of the curve unless it is smooth."
     return [f"The forecasts{whose} {caution}" for whose in _whose(posterior, "binomial")]
 
 
 def _whose(posterior, method):
-    """Return whose band is made by a method, in one phrase if any is."""
+    """Return a phrase that names the classifiers whose band uses a method."""
     names = posterior.names or [""]
     chosen = [
         str(name) for name, each in zip(names, posterior.methods, strict=True) if each == method
@@ -196,20 +202,28 @@ def test(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities; of more than two classes each class against the rest.
+        Probabilities. With more than two classes, each class against the rest.
     delta : float, default 0.05
-        How far the curve may be from the diagonal, as a difference of probabilities.
+        Largest accepted distance of the curve from the diagonal, as a difference of probabilities.
     top_label : bool, default False
-        Of more than two classes, for the highest probability.
+        Whether to test the highest probability instead of each class, with more than two classes.
 
     Returns
     -------
     DataFrame
-        For each classifier (and ``class``) ``p_calibrated``, the probability that the curve is
-        within ``delta`` of the diagonal between the 1 % and the 99 % quantile of the forecasts, and
-        the median of the largest ``departure``. The curve is the smooth one, or of forecasts that
-        take few values these alone, each with Jeffreys' prior. ``attrs["caution"]`` says what makes
-        the model doubtful, such as a step, or few examples, of which it cannot be probable.
+        One row per classifier (and ``class``):
+
+        - ``p_calibrated``: the probability that the curve is within ``delta`` of the diagonal
+          between the 1% and the 99% quantile of the forecasts.
+        - ``departure``: the median of the largest distance.
+
+        ``attrs["caution"]`` mentions reasons to doubt the model, such as a step. It also mentions
+        if there are few examples, so that the probability cannot be high.
+
+    Notes
+    -----
+    The curve is the smooth one. For forecasts with few distinct values, only these values are used,
+    each with Jeffreys' prior.
 
     Examples
     --------
@@ -243,38 +257,43 @@ def _tested(posterior, delta):
     return pd.DataFrame(named | {"p_calibrated": near, "departure": middle})
 
 
-# What recalibration would bring.
+# The possible gain from recalibration.
 
 
 def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int = 0) -> pd.DataFrame:
     """
-    Return by how much the Brier score and the log loss would improve by recalibrating.
+    Return the possible improvement of the Brier score and the log loss from recalibration.
 
-    Recalibration itself is other tools' work, such as scikit-learn's ``CalibratedClassifierCV``.
-    This function tells what there is to gain: the score of the forecasts as they are, less that
-    of the calibration curve, which no recalibration by the forecast alone can beat.
+    The gain is the score of the forecasts minus the score of the calibration curve. No
+    recalibration that uses only the forecast can achieve more. To recalibrate a classifier, use
+    other tools, such as scikit-learn's ``CalibratedClassifierCV``.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities, see :func:`bayescm.from_probabilities`. Of more than two classes it is the
-        whole forecast that is recalibrated, by the Dirichlet calibration.
+        Probabilities from :func:`bayescm.from_probabilities`. With more than two classes, the whole
+        probability vector is recalibrated, by Dirichlet calibration.
     prob : float, default 0.95
-        Mass of the interval of the gain.
+        Probability of the interval of the gain.
     random_seed : int, default 0
+        Seed of the draws.
 
     Returns
     -------
     DataFrame
-        For each classifier and ``measure``: ``now``, the score in the sample; ``gain``, by how much
-        recalibration would lower it, with ``lower`` and ``upper``; and ``recalibrated``, the
-        difference of the first two. The lower limit of a gain is 0 where the band of the smooth
-        curve holds the diagonal. ``attrs["caution"]`` says what makes the model doubtful.
+        One row per classifier and ``measure``:
+
+        - ``now``: the score in the sample.
+        - ``gain``, ``lower`` and ``upper``: the reduction of the score by recalibration. The lower
+          limit is 0 if the band of the smooth curve contains the diagonal.
+        - ``recalibrated``: ``now`` minus ``gain``.
+
+        ``attrs["caution"]`` mentions reasons to doubt the model.
 
     Raises
     ------
     ValueError
-        If a forecast of exactly 0 or 1 is given: its log loss is infinite.
+        If a forecast is exactly 0 or 1, because its log loss is infinite.
 
     References
     ----------
@@ -319,12 +338,12 @@ def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int =
     return table
 
 
-# Many classes as two: each against the rest, or the highest probability.
+# Two-class views of many classes: each class against the rest, or the highest probability.
 type View = tuple[dict[str, Hashable], xr.Dataset]
 
 
 def views(evidence: xr.Dataset, top_label: bool = False) -> list[View]:
-    """Return what each view is of, by dim, and its probabilities of two classes."""
+    """Return the labels of each two-class view, and its probabilities."""
     evidence = as_forecasts(evidence)
     if top_label:
         if "classifier" not in evidence.dims:
@@ -337,7 +356,7 @@ def views(evidence: xr.Dataset, top_label: bool = False) -> list[View]:
 
 
 def in_views(every: list[View], ask: Callable[[xr.Dataset], xr.Dataset]) -> xr.Dataset:
-    """Ask each view, and put the answers and their cautions together."""
+    """Evaluate each view, and combine the results and their cautions."""
     if not every[0][0]:
         return ask(every[0][1])
     (dim,) = every[0][0]

@@ -1,16 +1,17 @@
 """
-Acting on probabilities: whether it is worth while (net benefit), and what it costs, by threshold.
+Decisions based on probabilities: net benefit and expected cost by threshold.
 
 With prevalence p, costs c of the cells, and both rates at a threshold t,
 
     net benefit   = p tpr - (1 - p) fpr t / (1 - t),
     expected cost = p (tpr c_tp + (1 - tpr) c_fn) + (1 - p) (fpr c_fp + (1 - fpr) c_tn).
 
-Inside each class the shares of the examples between neighbouring thresholds have a Dirichlet
-distribution whose prior weighs only the two outermost intervals. So both rates have the beta
-distribution of their own two-by-two table at every threshold, and all thresholds one joint
-distribution. Classifiers on the same examples share the joint table of their intervals. Their
-differences contain disagreement that was not seen, see `bayescm.posteriors.shared_examples`.
+Within each class, the shares of the examples between neighbouring thresholds have a Dirichlet
+distribution. Its prior has weight only in the two outermost intervals. At every threshold, both
+rates therefore have the beta distribution of the two-by-two table at that threshold, and all
+thresholds have a joint distribution. Classifiers on the same examples share the joint table of
+their intervals. Their differences include unobserved disagreement, see
+`bayescm.posteriors.shared_examples`.
 """
 
 from collections.abc import Mapping
@@ -37,12 +38,12 @@ from bayescm.validate import check_number, check_prob, check_seed, check_whole, 
 _BENEFIT_THRESHOLDS = np.arange(1, 100) / 100
 _COST_THRESHOLDS = np.arange(0, 101) / 100
 _REFUSAL = ("a threshold must be a probability", "pass e.g. thresholds=[0.1, 0.2]")
-_ROUNDING = 1e-12  # what rounding leaves of net benefits that are equal
+_ROUNDING = 1e-12  # tolerance for equal net benefits
 _CELLS = ("tn", "fp", "fn", "tp")
-# At some thresholds alone these cost a tenth of a second, and a net benefit has three decimals.
+# For a few thresholds, these take 0.1 s, and give three decimals of a net benefit.
 DRAWS_OF_A_TABLE = 100_000
 _PRIOR_EXAMPLES = 0.5  # examples added to each side of every rate and of the prevalence
-_CODE_BITS = 62  # of a number that stands for a column
+_CODE_BITS = 62  # bits of an integer that encodes a column
 
 
 # Net benefit.
@@ -62,46 +63,55 @@ def decision_curve(
     """
     Return the net benefit of acting on each classifier's probabilities, by threshold.
 
-    To act from a probability t on means that a false positive costs t / (1 - t) times what a true
-    positive is worth. The net benefit is the proportion of true positives minus that of false
-    positives at this price.
+    Acting at probabilities of at least t means that a false positive costs t / (1 - t) times the
+    benefit of a true positive. The net benefit is the proportion of true positives minus the
+    proportion of false positives multiplied by this cost.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes from :func:`bayescm.from_probabilities`.
     thresholds : array_like, shape (T,), optional
-        In (0, 1); by default 0.01, 0.02, ..., 0.99.
+        Thresholds in (0, 1). The default is 0.01, 0.02, ..., 0.99.
     prevalence : float, optional
-        Of the population where the classifier will be used, such as of case-control data; by
-        default that of the sample is estimated.
+        Prevalence in the target population, for example with case-control data. By default the
+        prevalence is estimated from the sample.
     prob : float, default 0.95
+        Probability of the intervals.
     simultaneous : bool, default False
-        Whether the intervals of the classifiers are bands that hold the whole curve.
+        Whether the intervals of the classifiers are bands that contain the whole curve.
     concentration : float, default 0.5
-        Examples that the prior adds to each side of every rate and of the prevalence; 1 is the
-        uniform prior of bayesDCA.
+        Number of prior examples on each side of every rate and of the prevalence. 1 is the uniform
+        prior of bayesDCA.
     draws : int, default 4000
+        Number of draws.
     random_seed : int, default 0
+        Seed of the draws.
 
     Returns
     -------
     Dataset, dims ([classifier], threshold)
-        ``net_benefit`` in the sample; ``mean`` and ``interval`` (bound) of its posterior, and
-        ``error``, the numerical error of the bounds, as of `bayescm.interval` (NaN of simultaneous
-        bands); ``treat_all``, its value in the sample if everybody is treated (treating none is
-        worth 0), and ``treat_all_interval``; ``standardized``, as a share of the prevalence,
-        and ``avoided``, the interventions avoided for each example compared with treating all, with
-        ``standardized_interval`` and ``avoided_interval``; ``p_useful``, the probability of more
-        than treating all or none; ``p_best`` over ``strategy`` (the classifiers, all, none);
-        ``evpi``, the expected gain from knowing which strategy is best. Of several classifiers
-        ``difference`` (other, bound), the interval of how much more the one is worth than the other
-        on the same examples.
+        - ``net_benefit``: the value in the sample.
+        - ``mean`` and ``interval`` (bound) of the posterior.
+        - ``error``: the numerical error of the bounds, as in `bayescm.interval`; NaN for
+          simultaneous bands.
+        - ``treat_all`` and ``treat_all_interval``: the net benefit of treating everybody. Treating
+          nobody has a net benefit of 0.
+        - ``standardized`` and ``standardized_interval``: the net benefit divided by the prevalence.
+        - ``avoided`` and ``avoided_interval``: the number of interventions avoided per example,
+          compared with treating all.
+        - ``p_useful``: the probability that the net benefit exceeds both treating all and treating
+          none.
+        - ``p_best`` over ``strategy`` (the classifiers, all, none): the probability that the
+          strategy is best.
+        - ``evpi``: the expected gain from knowing which strategy is best.
+        - ``difference`` (other, bound), for several classifiers: the interval of the difference in
+          net benefit on the same examples.
 
     Raises
     ------
     TypeError, ValueError
-        If these are scores, not probabilities, or an argument is invalid.
+        If the evidence contains scores that are not probabilities, or an argument is invalid.
 
     References
     ----------
@@ -142,7 +152,7 @@ def decision_curve(
         rng = np.random.default_rng([1, *np.atleast_1d(size["random_seed"])])
         joint = _joint_benefits(net, net_of_all, probabilities, at, rng)
     ends = partial(_ends, prob=prob, simultaneous=simultaneous)
-    # The net benefit of treating everybody is linear in the prevalence.
+    # The net benefit of treating everybody is linear in the prevalence, so its ends map directly.
     share_ends = Empirical(share.ravel()).eti(prob)
     dims = tuple(map(str, sample["tpr"].dims))
     answer = {
@@ -173,7 +183,7 @@ def decision_curve(
 
 
 def one_sample_of_probabilities(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
-    """Return the probabilities of one sample, at a prevalence if it is given."""
+    """Return the probabilities of one sample, at a given prevalence if there is one."""
     if "probabilities" not in getattr(evidence, "coords", {}):
         todo = "if they are chances, pass them through `from_probabilities(actual, probabilities)`"
         raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
@@ -182,7 +192,7 @@ def one_sample_of_probabilities(evidence: xr.Dataset, prevalence: float | None) 
 
 
 def _net_benefit(rates, odds):
-    """Return the net benefit of the classifiers, and of as many dims that of all, and the share."""
+    """Return the net benefit of the classifiers and of treating all, and the prevalence."""
     tpr, fpr, share = (rates[name].values for name in ("tpr", "fpr", "prevalence"))
     share = share.reshape(share.shape + (1,) * (tpr.ndim - share.ndim))
     price = (1 - share) * odds
@@ -193,8 +203,8 @@ def _joint_benefits(net, net_of_all, evidence, thresholds, rng):
     """
     Return draws (S, K, T) of the net benefit in the joint order of the classifiers.
 
-    What each one adds to treating everybody keeps its distribution, and so does the probability
-    that it adds something. Classifiers with the same scores do not differ in anything.
+    The distribution of the gain over treating everybody is unchanged for each classifier, and so is
+    the probability of a positive gain. Classifiers with identical scores have identical draws.
     """
     evidence = two_classes(evidence)
     matrix, weights, _ = score_arrays(evidence)
@@ -211,7 +221,7 @@ def _joint_benefits(net, net_of_all, evidence, thresholds, rng):
 
 
 def _ends(values, prob, simultaneous):
-    """Return the band, or the pointwise intervals, (..., T, 2), of draws of curves (S, ..., T)."""
+    """Return the band or the pointwise intervals, (..., T, 2), for draws of curves (S, ..., T)."""
     if not simultaneous:
         return Empirical(values).eti(prob)
     dims = ("draw", *(f"dim_{axis}" for axis in range(1, values.ndim)))
@@ -226,7 +236,7 @@ def _error(values, prob, simultaneous):
 
 
 def _pairs(net, ends):
-    """Return by how much the net benefit of each classifier exceeds each other's, (K, K, T, 2)."""
+    """Return the intervals of all pairwise differences in net benefit, (K, K, T, 2)."""
     number = net.shape[1]
     differences = np.zeros((number, number, net.shape[2], 2))
     for one, other in combinations(range(number), 2):
@@ -241,14 +251,14 @@ def _rounded(values):
 
 def _best_strategy(net, net_of_all):
     """
-    Return how probable it is that each strategy is best, and the expected gain from knowing which.
+    Return the probability that each strategy is best, and the value of perfect information.
 
-    Of draws (S, [K], T) of the net benefit; strategies that tie share the first place. The expected
-    value of perfect information is E(max over strategies) - max over strategies of E.
+    The input is draws (S, [K], T) of the net benefit. Tied strategies share the first place. The
+    expected value of perfect information is E(max over strategies) - max over strategies of E.
     """
     size, number = len(net), net.shape[-1]
     benefits = [*np.moveaxis(net.reshape(size, -1, number), 1, 0), net_of_all.reshape(size, number)]
-    benefits.append(np.zeros((1, number)))  # of treating none
+    benefits.append(np.zeros((1, number)))  # net benefit of treating none
     highest = reduce(np.maximum, benefits)
     is_best = [benefit >= highest - _ROUNDING for benefit in benefits]
     ties = sum(best.astype(np.int16) for best in is_best)
@@ -277,39 +287,51 @@ def expected_cost(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`; for a population of
-        another prevalence, from :func:`bayescm.at_prevalence`.
+        Probabilities of two classes from :func:`bayescm.from_probabilities`. For a population with
+        another prevalence, use :func:`bayescm.at_prevalence`.
     costs : mapping, array_like or DataFrame, shape (2, 2)
-        Of the cells ``"fn"``, ``"fp"``, ``"tp"`` and ``"tn"``, 0 where one is left out; or rows =
-        actual, columns = predicted, index 1 the positive class unless the axes have labels. An
-        uncertain entry of a mapping is an array of draws (arrays of one length are drawn together),
-        or a function from a name to a PyMC variable. Benefits are negative.
+        Costs of the cells. Benefits are negative costs. The forms are:
+
+        - A mapping with the keys ``"fn"``, ``"fp"``, ``"tp"`` and ``"tn"``. Missing cells cost 0.
+          An uncertain cost is an array of draws, or a function from a name to a PyMC variable.
+          Arrays of the same length are drawn together.
+        - A matrix with actual classes as rows and predicted classes as columns. Index 1 is the
+          positive class unless the axes have labels.
     thresholds : array_like, shape (T,), optional
-        In [0, 1]; examples from the threshold on are acted on. By default 0, 0.01, ..., 1.
+        Thresholds in [0, 1]. Examples with a probability of at least the threshold are acted on.
+        The default is 0, 0.01, ..., 1.
     prob : float, default 0.95
+        Probability of the intervals.
     draws : int, default 4000
+        Number of draws.
     random_seed : int, default 0
+        Seed of the draws.
 
     Returns
     -------
     Dataset, dims ([classifier], threshold)
-        ``cost`` in the sample; ``mean`` and ``interval`` (bound) of its posterior, and ``error``,
-        the numerical error of the bounds, as of `bayescm.interval`; ``p_best``, the probability
-        that this threshold is the best one; ``regret``, how much more it is expected to cost than
-        whichever is the best. Without the dim threshold: ``best``, that of the least expected cost;
-        ``best_interval`` (bound), of the truly best; and ``implied``, the one
-        that the costs imply where the probabilities are right.
+        - ``cost``: the value in the sample.
+        - ``mean`` and ``interval`` (bound) of the posterior.
+        - ``error``: the numerical error of the bounds, as in `bayescm.interval`.
+        - ``p_best``: the probability that this threshold is the best one.
+        - ``regret``: the expected excess cost over the truly best threshold.
+
+        The following have no dimension threshold:
+
+        - ``best``: the threshold with the smallest expected cost.
+        - ``best_interval`` (bound): the interval of the truly best threshold.
+        - ``implied``: the threshold that the costs imply if the probabilities are calibrated.
 
     Raises
     ------
     TypeError, ValueError
-        If these are scores, not probabilities, a mistake costs less than being right, or another
-        argument is invalid.
+        If the evidence contains scores that are not probabilities, an error costs less than a
+        correct decision, or another argument is invalid.
 
     Notes
     -----
-    The cost at the best threshold is not corrected for having been chosen on the same data;
-    :func:`bayescm.curves.best_threshold` does that.
+    The cost at the best threshold is not corrected for choosing the threshold on the same data. For
+    a corrected value, use :func:`bayescm.curves.best_threshold`.
 
     References
     ----------
@@ -373,7 +395,8 @@ def _prices(costs, draws, rng):
     if unknown or not costs:
         todo = 'pass e.g. {"fn": 5, "fp": 1}'
         raise fail("costs are of cells", unknown or costs, "tp, fn, fp, tn", todo)
-    rows: dict[int, np.ndarray] = {}  # by length: arrays of one length were drawn together
+    # By length, because arrays of the same length were drawn together.
+    rows: dict[int, np.ndarray] = {}
     price = {cell: _cost_draws(cell, costs.get(cell, 0.0), draws, rng, rows) for cell in _CELLS}
     for wrong, right in (("fp", "tn"), ("fn", "tp")):
         if not price[wrong].mean() > price[right].mean():
@@ -385,7 +408,7 @@ def _prices(costs, draws, rng):
 
 
 def _by_cell(costs, probabilities):
-    """Return costs by cell; a labelled matrix says itself which class is which."""
+    """Return costs by cell; a labelled matrix defines the classes by its labels."""
     if isinstance(costs, Mapping):
         return costs
     if isinstance(costs, pd.DataFrame) and all(map(is_default_index, costs.axes)):
@@ -426,7 +449,7 @@ def _cost_draws(cell, cost, draws, rng, rows):
     return values[rows[len(values)]]
 
 
-# Both rates at the thresholds, jointly with the prevalence: drawn, and in the sample.
+# Both rates at the thresholds, jointly with the prevalence: draws, and sample values.
 
 
 def rates_at(
@@ -475,7 +498,7 @@ def _draw_rate(places, weights, order, concentration, draws, rng):
 
 
 def _distinct(places, size):
-    """Return the distinct columns of places (K, n) below a size, and which of them each is."""
+    """Return the distinct columns of places (K, n) below a size, and the inverse index."""
     shape = (size,) * len(places)
     if len(places) * np.log2(size) > _CODE_BITS:
         cells, cell = np.unique(places, axis=1, return_inverse=True)
@@ -488,9 +511,9 @@ def rates_in_sample(
     evidence: xr.Dataset, thresholds: np.ndarray, sample_weights: np.ndarray | None = None
 ) -> xr.Dataset:
     """
-    Return the same in the sample: a score at the threshold is predicted positive.
+    Return the rates in the sample; scores at the threshold are predicted positive.
 
-    With weights (S, n) of the examples, in S samples with the dim draw.
+    With weights (S, n) of the examples, the result has S samples along the dimension draw.
     """
     evidence = two_classes(evidence)
     matrix, weights, codes = score_arrays(evidence)

@@ -1,12 +1,13 @@
 """
-Predictive values where the test is used: precision and NPV over the prevalence.
+Predictive values in the target population: precision and NPV as functions of the prevalence.
 
-Recall r and specificity s belong to the test, the prevalence p to the place where it is used:
+Recall r and specificity s are properties of the test, and the prevalence p is a property of the
+population:
 
     PPV = p r / (p r + (1 - p) (1 - s)),    NPV = (1 - p) s / ((1 - p) s + p (1 - r))
 
-At each prevalence this is the answer of `interval` about `at_prevalence(evidence, p)`; the
-prevalence of the sample takes no part. The intervals are pointwise.
+At each prevalence, the result equals `interval(at_prevalence(evidence, p), ...)`. The
+prevalence of the sample has no influence. The intervals are pointwise.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from bayescm.answers.interval import distribution
 from bayescm.evidence.scores import at_prevalence
 from bayescm.validate import check_kind, check_prob, fail
 
-# From one in a thousand, as in screening, to one in two: even on a logarithmic axis.
+# From 1 in 1,000, as in screening, to 1 in 2, equidistant on a logarithmic axis.
 PREVALENCES = np.geomspace(0.001, 0.5, 25)
 
 
@@ -42,16 +43,20 @@ def predictive_values(
     """
     Return the positive and negative predictive values at several prevalences.
 
+    Use this function if the test will be applied to populations with another prevalence than the
+    sample.
+
     Parameters
     ----------
     evidence : DataArray, dims (..., actual, predicted)
-        Counts of two classes; those of studies or sites have a dim ``group``.
+        Counts of two classes. Counts of studies or sites have a dimension ``group``.
     prevalence : array_like of floats in (0, 1), optional
-        By default 25 from .001 to .5.
+        Prevalences. By default 25 values from 0.001 to 0.5.
     measures : str, callable or sequence of these, default ("ppv", "npv")
         Measures that depend on the prevalence.
     prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
-        See :func:`bayescm.interval`. Of studies ``of="new"`` is a further place like these.
+        See :func:`bayescm.interval`. For studies, ``of="new"`` is a new site of the same population
+        of sites.
 
     Returns
     -------
@@ -62,12 +67,14 @@ def predictive_values(
     Raises
     ------
     ValueError
-        If a prevalence does not lie between 0 and 1, or the evidence takes none: more than two
-        classes, several classifiers on the same examples, partly labelled examples.
+        If a prevalence is not between 0 and 1, or the evidence does not support a given prevalence:
+        more than two classes, several classifiers on the same examples, or partly labelled
+        examples.
 
     See Also
     --------
-    bayescm.summary : Of a mapping from prevalences, a table of the same with a row for each.
+    bayescm.summary : Given a mapping from prevalences to evidence, returns a table with one row
+    each.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """
-ROC and precision-recall curves, with bands that hold a whole curve, and the draws they are made of.
+ROC and precision-recall curves with simultaneous or pointwise bands, and draws of curves.
 
-A curve is drawn from the posterior of the scores (`bayescm.posteriors.scores`); each fold or group,
-classifier and class has its own, those of the same examples from the same draws. A band is
-pointwise, or the hull of the deepest draws, which holds the whole curve.
+Curves are drawn from the posterior of the scores (`bayescm.posteriors.scores`). Each fold or group,
+classifier and class has a separate curve, and curves for the same examples share their draws. A
+band is either pointwise, or the hull of the deepest draws, which contains the whole curve.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,8 +32,8 @@ from bayescm.posteriors.roc.slots import Slots
 from bayescm.posteriors.scores import scores
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
-_RESOLUTION = 256  # blocks, where the examples make more slots
-# Dense where curves turn: towards both ends.
+_RESOLUTION = 256  # number of blocks, if the examples give more slots
+# Dense near both ends, where curves bend most.
 _ENDS = np.array([0.001, 0.002, 0.005])
 GRID = np.concatenate([_ENDS, np.linspace(0, 1, 101)[1:-1], 1 - _ENDS[::-1]])
 CURVE_DRAWS = 2000
@@ -55,32 +55,35 @@ def roc(
     Parameters
     ----------
     evidence : Dataset
-        From :func:`bayescm.from_scores`.
+        Scores from :func:`bayescm.from_scores`.
     prob : float, default 0.95
         Probability that the band contains the whole curve or, if pointwise, any one point.
     simultaneous : bool, default True
         Whether the band is for the whole curve.
     fpr : array_like, optional
-        False positive rates in [0, 1] at which to evaluate the curve; by default 107 of them. A
-        simultaneous band covers these.
+        False positive rates in [0, 1] at which to evaluate the curve, 107 by default. A
+        simultaneous band covers these points.
     model : {"scores", "binormal"}, optional
-        By default the first, which uses only the order of the scores.
+        ``"scores"`` (the default) uses only the order of the scores. ``"binormal"`` assumes normal
+        scores in each class.
     draws : int, default 2000
+        Number of draws.
     random_seed : int, optional
+        Seed of the draws.
 
     Returns
     -------
     Dataset
-        ``tpr`` over ([fold | group], [classifier], [class], fpr, bound), ``median`` and
-        ``estimate`` (the sample's curve) over the same without ``bound``; scalar coords ``prob``
-        and ``band`` (simultaneous or pointwise).
+        ``tpr`` over ([fold | group], [classifier], [class], fpr, bound), and ``median`` and
+        ``estimate`` (the curve of the sample) without ``bound``. The scalar coordinates are
+        ``prob`` and ``band`` (simultaneous or pointwise).
 
     Notes
     -----
     The mass beyond the highest negative and the lowest positive has a distribution, but the data do
-    not say where it lies: the lower bound of a simultaneous band puts it furthest out. On the axes
-    both bands put it furthest in: at a rate of 0 they reach as high as the curve can rise before
-    the highest negative.
+    not determine its position. The lower bound of a simultaneous band assumes the furthest
+    position. On the axes, both bands assume the nearest position. At a rate of 0, they therefore
+    extend as high as the curve can rise before the highest negative.
 
     Examples
     --------
@@ -112,23 +115,24 @@ def precision_recall(
     """
     Return the precision-recall curve with its band.
 
-    Between thresholds the curve interpolates by mixing them: straight in ROC space, curved here.
+    Between thresholds, the curve interpolates by mixing them. The interpolation is linear in ROC
+    space and curved here.
 
     Parameters
     ----------
     evidence : Dataset
-        From :func:`bayescm.from_scores`, or of `at_prevalence` for a known prevalence.
+        Scores from :func:`bayescm.from_scores`, or from `at_prevalence` for a known prevalence.
     recall : array_like, optional
-        Recalls in (0, 1] at which to evaluate the curve. Below one over the number of positives
-        little is known and the band is wide; at 0 precision is undefined.
+        Recalls in (0, 1] at which to evaluate the curve. Below one over the number of positives,
+        the data contain little information and the band is wide. At 0, precision is undefined.
     prob, simultaneous, model, draws, random_seed
         See `roc`.
 
     Returns
     -------
     Dataset
-        ``precision`` over ([fold | group], [classifier], [class], recall, bound), ``median`` and
-        ``estimate``; scalar coords as for `roc`.
+        ``precision`` over ([fold | group], [classifier], [class], recall, bound), and ``median``
+        and ``estimate``. The scalar coordinates are as in `roc`.
 
     Examples
     --------
@@ -154,8 +158,8 @@ def roc_draws(
     """
     Return posterior draws of the ROC curve.
 
-    The curves of classifiers on the same examples are drawn jointly; `band` turns the
-    draws, or a difference between them, into a band.
+    Curves of classifiers on the same examples are drawn jointly. `band` turns the draws, or a
+    difference between them, into a band.
 
     Parameters
     ----------
@@ -165,6 +169,7 @@ def roc_draws(
     Returns
     -------
     DataArray, dims (draw, [fold | group], [classifier], [class], fpr)
+        Draws.
 
     Examples
     --------
@@ -197,6 +202,7 @@ def precision_recall_draws(
     Returns
     -------
     DataArray, dims (draw, [fold | group], [classifier], [class], recall)
+        Draws.
 
     Examples
     --------
@@ -215,17 +221,17 @@ def points(evidence: xr.Dataset) -> xr.Dataset:
     Return the points of the empirical curve, one per distinct score.
 
     Equivalent to ``sklearn.metrics.roc_curve(..., drop_intermediate=False)`` and
-    ``precision_recall_curve``, the highest threshold first.
+    ``precision_recall_curve``, with the highest threshold first.
 
     Parameters
     ----------
     evidence : Dataset
-        Scores of one classifier, two classes, no folds.
+        Scores of one classifier and two classes, without folds.
 
     Returns
     -------
     Dataset, dim ``threshold``
-        ``fpr``, ``tpr`` and ``precision``; examples with a score >= threshold are predicted
+        ``fpr``, ``tpr`` and ``precision``. Examples with a score >= threshold are predicted
         positive.
 
     Examples
@@ -247,7 +253,7 @@ def points(evidence: xr.Dataset) -> xr.Dataset:
     share, fpr, tpr = observed.prevalence[0], observed.fpr[0], observed.tpr[0]
     with np.errstate(invalid="ignore"):
         precision = share * tpr / (share * tpr + (1 - share) * fpr)
-    precision[0] = 1.0  # scikit-learn's convention for nobody predicted positive
+    precision[0] = 1.0  # scikit-learn's convention if no example is predicted positive
     rates = {"fpr": fpr, "tpr": tpr, "precision": precision}
     columns = {name: ("threshold", values) for name, values in rates.items()}
     coords = {"threshold": np.concatenate([[np.inf], thresholds])}
@@ -268,19 +274,19 @@ def _grid(rates, name, default, least):
 
 
 def _tpr_on(grid):
-    """Return a function from drawn curves to their true positive rates on a grid."""
+    """Return a function that maps drawn curves to their true positive rates on a grid."""
     return lambda drawn: drawn.map(partial(tpr_at, fpr=grid), "tpr", {"fpr": grid})
 
 
 def _precision_on(grid):
-    """Return a function from drawn curves to their precision on a grid of recalls."""
+    """Return a function that maps drawn curves to their precision on a grid of recalls."""
     return lambda drawn: drawn.map(
         partial(precision_at, recall=grid), "precision", {"recall": grid}
     )
 
 
 def _with_band(evidence, drawn, on_grid, prob, simultaneous):
-    """Return band, median and observed values of drawn curves, by their values on a grid."""
+    """Return band, median and sample values of drawn curves, evaluated on a grid."""
     values = on_grid(drawn)
     lowest = on_grid(drawn.lowest()) if simultaneous else None
     bounds = band(values, prob=prob, simultaneous=simultaneous, lowest=lowest)
@@ -291,18 +297,18 @@ def _with_band(evidence, drawn, on_grid, prob, simultaneous):
 
 
 def _at_the_axes(answer, drawn, prob):
-    """Return the band with what lies on the axes: a curve may rise at once, and be done early."""
+    """Return the band with values on the axes, since a curve may rise at once or end early."""
     tpr, fpr = answer["tpr"].copy(), answer["fpr"].values
     lower, upper = tpr.values[..., 0], tpr.values[..., 1]
     rates = drawn.on_the_axes()
     if rates is not None:
         start = np.quantile(rates[0], (1 + prob) / 2, axis=0)
         done = np.quantile(rates[1], (1 - prob) / 2, axis=0)
-        # Not above what the band says a little further on.
+        # Not above the band at larger rates.
         further = upper[..., fpr > 0].min(axis=-1, initial=np.inf)
         upper[..., fpr == 0] = np.minimum(start, further)[..., None]
         upper[fpr >= done[..., None]] = 1.0
-    # The examples' own curve is always one of those that may be.
+    # The band always includes the empirical curve.
     np.maximum(upper, answer["estimate"].values, out=upper)
     lower[..., fpr == 0] = 0.0
     return tpr
@@ -325,25 +331,26 @@ def band(
     Parameters
     ----------
     draws : DataArray, dims (draw, ..., dim)
-        As returned by `roc_draws`, or a difference between two of these.
+        Draws from `roc_draws`, or a difference between two of these.
     prob : float, default 0.95
         Probability that the band contains the whole curve or, if pointwise, any one point.
     simultaneous : bool, default True
         Whether the band is for the whole curve.
     dim : str, optional
-        The dim along the curve; by default the last one.
+        Dimension along the curve. The default is the last one.
     lowest : DataArray, optional
-        The same draws at their lowest possible, for the lower bound of a simultaneous band.
+        The same draws at their lowest possible values, for the lower bound of a simultaneous band.
 
     Returns
     -------
     DataArray, dims (..., dim, bound)
+        Band.
 
     Notes
     -----
-    The simultaneous band is the hull of the deepest draws. A draw is as deep as its most extreme
-    rank among all draws, and between draws that are equally deep the next most extreme ranks
-    decide (the extreme rank length of global envelope tests).
+    The simultaneous band is the hull of the deepest draws. The depth of a draw is its most extreme
+    rank among all draws. Ties are broken by the next most extreme ranks (the extreme rank length of
+    global envelope tests).
 
     References
     ----------
@@ -405,10 +412,10 @@ def _pointwise(curves, prob):
 
 
 def _global_envelope(curves, low, prob):
-    """Return the hull, (T, 2), of the deepest of the curves (S, T), its lower side from ``low``."""
+    """Return the hull of the deepest of the curves (S, T), (T, 2), with lower side from ``low``."""
     size = len(curves)
     points = np.ascontiguousarray(curves.T)
-    # Only the most extreme ranks decide: of draws in the order of each point, those on the edges.
+    # Only the most extreme ranks matter, so it is enough to sort the draws at both edges.
     edge = min(size // 2, max(8, int(np.ceil((1 - prob) * size))))
     order = np.stack([_edge(points, edge), _edge(-points, edge)])
     values = np.take_along_axis(points[None], order, axis=2)
@@ -420,20 +427,20 @@ def _global_envelope(curves, low, prob):
 
 
 def _edge(points, edge):
-    """Return which draws are lowest at each point, in order, and the one behind, (T, edge + 1)."""
+    """Return the lowest draws at each point in order, and the next one, (T, edge + 1)."""
     some = np.argpartition(points, edge, axis=1)[:, : edge + 1]
     return np.take_along_axis(some, np.take_along_axis(points, some, axis=1).argsort(axis=1), 1)
 
 
 def _edge_ranks(values):
-    """Return ranks from the edge, (T, edge); draws that are equal have the rank of the last one."""
+    """Return ranks from the edge, (T, edge); tied draws get the rank of the last one."""
     edge = values.shape[1] - 1
     last = np.where(values[:, 1:] != values[:, :-1], np.arange(edge), edge)
     return np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
 
 
 def _extreme_rank_lengths(draw, rank, size, number=8):
-    """Return each draw's most extreme ranks from either end, smallest first, (size, number)."""
+    """Return each draw's most extreme ranks from both ends, smallest first, (size, number)."""
     none = rank.max(initial=0) + 1
     draw, rank = np.divmod(np.sort(draw * none + rank), none)
     within = np.arange(len(draw)) - np.searchsorted(draw, np.arange(size))[draw]
@@ -443,22 +450,23 @@ def _extreme_rank_lengths(draw, rank, size, number=8):
     return out
 
 
-# Draws of curves with their labels: which fold or group, classifier and class each is of.
+# Draws of curves labelled by fold or group, classifier and class.
 
 
 class DrawnCurves(NamedTuple):
     """
-    Curves along leading dims, all of one fold or group from the same draws.
+    Curves along leading dimensions, with the same draws for all curves of a fold or group.
 
     Attributes
     ----------
     curves : list of Curve
+        Curves in the order of the dimensions.
     slots : list of Slots
-        Those of each curve; empty where the model has none (`binormal`), or nothing is drawn.
+        Slots of each curve. Empty if the model has none (`binormal`), or nothing is drawn.
     dims : tuple of str
-        The dims of the curves, over which they run in order.
+        Dimensions of the curves.
     coords : mapping
-        Their labels, and the scalar ones of the evidence.
+        Labels of the dimensions, and the scalar coordinates of the evidence.
     """
 
     curves: list[Curve]
@@ -473,14 +481,14 @@ class DrawnCurves(NamedTuple):
         return self.label([function(curve) for curve in self.curves], name, tail)
 
     def lowest(self) -> "DrawnCurves":
-        """Return the curves as low as the open ends allow, where the model leaves them open."""
+        """Return the lowest curves that the open ends allow, if the model has open ends."""
         if not self.slots:
             return self
         pairs = zip(self.curves, self.slots, strict=True)
         return self._replace(curves=[lowest(curve, slots.open_ends) for curve, slots in pairs])
 
     def on_the_axes(self) -> tuple[xr.DataArray, xr.DataArray] | None:
-        """Return the rates `on_the_axes` of each curve, where the model has open ends."""
+        """Return the rates `on_the_axes` of each curve, or None if the model has no open ends."""
         if not self.slots:
             return None
         pairs = zip(self.curves, self.slots, strict=True)
@@ -491,7 +499,7 @@ class DrawnCurves(NamedTuple):
     def label(
         self, values: Sequence[np.ndarray], name: str, tail: Mapping[str, Any] | None = None
     ) -> xr.DataArray:
-        """Return one array (draw, *tail) per curve as one, dims (draw, ..., *tail)."""
+        """Return the arrays (draw, *tail) of all curves as one, dims (draw, ..., *tail)."""
         tail = dict(tail or {})
         stacked = np.stack(values, axis=1)
         shape = [len(self.coords[dim]) for dim in self.dims]
@@ -518,13 +526,15 @@ def draw_curves(
     evidence : Dataset
         Scores.
     draws : int
+        Number of draws.
     random_seed : int or None
+        Seed of the draws.
     resolution : int, optional
-        The number of slots above which neighbours are merged.
+        Number of slots above which neighbours are merged.
     thresholds : ndarray, optional
         Scores at which the curves need a point.
     model : {"scores", "binormal"}, optional
-        By default the first, which relies on the order of the scores alone.
+        ``"scores"`` (the default) uses only the order of the scores.
     """
     check_whole("draws", draws, 2, "draws", 4000)
     normal = check_choice("model", model or "scores", ["scores", "binormal"]) == "binormal"
@@ -543,7 +553,7 @@ def draw_curves(
 
 
 def observed_curves(evidence: xr.Dataset) -> DrawnCurves:
-    """Return the curves that the examples themselves draw, each as a single draw."""
+    """Return the empirical curves of the examples, each as a single draw."""
     posterior = scores(evidence)
     curves: list[Curve] = []
     for sample in samples(posterior.evidence):
@@ -553,7 +563,7 @@ def observed_curves(evidence: xr.Dataset) -> DrawnCurves:
 
 
 def _labels(posterior: CurvePosterior) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return the dims of curves, and their coords with the scalar ones."""
+    """Return the dimensions of curves, and their coordinates including scalar ones."""
     template = posterior.template
     if posterior.classes:
         template = template.append_dim("class", posterior.classes)

@@ -1,4 +1,4 @@
-"""Answering only when sure: the risk of the answers that are given, by how many are given."""
+"""Selective classification: the risk of the answered examples as a function of coverage."""
 
 from functools import partial
 from typing import Any
@@ -12,8 +12,8 @@ from bayescm.posteriors.roc.curve_posterior import DRAWS
 from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import check_prob, check_seed, fail
 
-_PLACES = 200  # thresholds at most
-_PRIOR = 0.5  # right and wrong examples at either end of the confidences
+_PLACES = 200  # maximum number of thresholds
+_PRIOR = 0.5  # prior number of right and of wrong examples at each end of the confidences
 
 
 def risk_coverage(
@@ -26,46 +26,54 @@ def risk_coverage(
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
-    Return how often a classifier errs where it is sure, by the share of examples that it answers.
+    Return the risk-coverage curve of a classifier that abstains if it is unsure.
 
-    A classifier answers with the class of the highest probability, and only from a threshold of
-    that probability on. Coverage is the share that it answers, risk the share of these that is
-    wrong.
+    A classifier predicts the class with the highest probability, and only if this probability
+    reaches a threshold. Coverage is the proportion of answered examples. Risk is the proportion of
+    errors among these.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two or more classes, see :func:`bayescm.from_probabilities`.
+        Probabilities of two or more classes from :func:`bayescm.from_probabilities`.
     promise : float, default 0.05
-        The risk that must not be exceeded.
+        Largest accepted risk.
     assurance : float, default 0.95
-        Posterior probability of not exceeding it.
+        Required posterior probability that the risk is below the promise.
     prob : float, default 0.95
+        Probability of the intervals.
     simultaneous : bool, default False
-        Whether ``interval`` is a band that holds the whole curve of the risk.
+        Whether ``interval`` is a band that contains the whole risk curve.
     random_seed : int, default 0
+        Seed of the draws.
 
     Returns
     -------
     Dataset, dims ([classifier], threshold)
-        ``coverage`` and ``risk`` in the sample; ``interval`` (bound) of the risk; ``p_kept``, the
-        probability that the risk is below the promise. Without threshold: ``promised_threshold``,
-        the lowest one from which on all up to the highest coverage that allows it keep the promise
-        with the assurance (NaN where none does), and ``promised_coverage`` in the sample there, 0
-        where none does; ``area`` under the risk by coverage, ``area_interval`` and, of several
-        classifiers, ``p_best``, the probability that its area is the least, and
-        ``area_difference`` (other, bound), of pairs on the same examples.
+        - ``coverage`` and ``risk``: the values in the sample.
+        - ``interval`` (bound): the interval of the risk.
+        - ``p_kept``: the probability that the risk is below the promise.
+
+        The following have no dimension threshold:
+
+        - ``promised_threshold``: the lower end of the run of thresholds that keep the promise with
+          the assurance, up to the highest such threshold. NaN if there is none.
+        - ``promised_coverage``: the coverage in the sample at this threshold, or 0.
+        - ``area`` and ``area_interval``: the area under the risk-coverage curve.
+        - ``p_best``, for several classifiers: the probability that the area is the smallest.
+        - ``area_difference`` (other, bound), for several classifiers: the difference between pairs
+          on the same examples.
 
     Raises
     ------
     TypeError, ValueError
-        If these are scores, not probabilities, have folds, groups or importance weights, or an
-        argument is not a probability.
+        If the evidence contains scores that are not probabilities, or has folds, groups or
+        importance weights, or if an argument is not a probability.
 
     Notes
     -----
-    At every threshold the risk has the beta distribution of Jeffreys' prior; all thresholds and
-    classifiers have one joint distribution.
+    At every threshold, the risk has the beta distribution that follows from Jeffreys' prior. All
+    thresholds and classifiers have a joint distribution.
 
     References
     ----------
@@ -143,7 +151,7 @@ def _answers(evidence):
 
 
 def _draw_shares(confidence, wrong, weight, at, rng):
-    """Draw the shares of examples right and wrong from each threshold on, (S, 2, K, T)."""
+    """Draw the shares of right and wrong examples at or above each threshold, (S, 2, K, T)."""
     places = np.searchsorted(at, confidence, side="right")
     ends = np.repeat([[1, 1, len(at), len(at)]], len(places), axis=0)
     flags = np.repeat([[False, True, False, True]], len(places), axis=0)
@@ -155,7 +163,11 @@ def _draw_shares(confidence, wrong, weight, at, rng):
 
 
 def _shares_above(places, wrong, mass, number):
-    """Return the shares right and wrong from each threshold on, of masses (S, m) of cells."""
+    """
+    Return the shares of right and wrong examples at or above each threshold.
+
+    The input is masses (S, m) of cells.
+    """
     mass = mass / mass.sum(axis=1, keepdims=True)
     shares = np.empty((len(mass), 2, len(places), number))
     for classifier, (row, flags) in enumerate(zip(places, wrong, strict=True)):
@@ -170,7 +182,8 @@ def _promised(kept, coverage, assurance):
     """Return the lowest threshold of the run that keeps the promise, and the coverage there."""
     at, threshold, answered = kept["threshold"].values, [], []
     for good, share in zip(kept.values >= assurance, coverage.values, strict=True):
-        last = len(good) - 1 - int(good[::-1].argmax())  # the highest threshold that keeps it
+        # The highest threshold that keeps the promise.
+        last = len(good) - 1 - int(good[::-1].argmax())
         broken = np.flatnonzero(~good[: last + 1])
         first = broken[-1] + 1 if len(broken) else 0
         threshold.append(at[first] if good.any() else np.nan)
@@ -181,7 +194,7 @@ def _promised(kept, coverage, assurance):
 
 
 def _areas(share, risk, prob, joint):
-    """Return the area under the risk by coverage, and the differences of pairs."""
+    """Return the area under the risk-coverage curve, and the differences of pairs."""
     area = _area(share, risk)
     compared = area.copy(data=joint(area.values))
     difference = compared - compared.rename(classifier="other")

@@ -1,8 +1,8 @@
 """
-Thresholds of scores: measures by the threshold, the best threshold, and the answers it gives.
+Measures by threshold, the best threshold, and predictions at a threshold.
 
-A threshold that is chosen because it looks best looks better than it is: `best_threshold` corrects
-for that by data sets of the same size that are simulated from the posterior's curves.
+A threshold chosen because it looks best looks better than it is. `best_threshold` corrects for this
+with data sets of the same size, simulated from the posterior of the curves.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from bayescm.posteriors.roc.slots import Slots
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 
 RESOLUTION = 256
-# Thresholds tried by default: each distinct score up to this many, else quantiles of them.
+# Maximum number of default thresholds: all distinct scores, or else quantiles of them.
 _MOST_THRESHOLDS = 201
 
 
@@ -39,32 +39,36 @@ def threshold(
     """
     Return a measure as a function of the threshold, with its band.
 
-    An example is predicted positive if its score is at least the threshold. Beyond all scores of
-    the sample new ones may still be higher or lower, so that recall above the highest score is
-    small but not exactly 0. At an infinite threshold all or none are predicted positive, and
-    measures that are 0/0 there are NaN.
+    An example is predicted positive if its score is at least the threshold. New scores may be
+    higher or lower than all scores of the sample, so recall above the highest score is small but
+    not exactly 0. At an infinite threshold, all or no examples are predicted positive, and measures
+    that are 0/0 there are NaN.
 
     Parameters
     ----------
     evidence : Dataset
         Scores of two classes, or of one class against the rest.
     measure : str or callable
-        As in :func:`bayescm.interval`: ``"f1"``, ``"balanced_accuracy"``, a function of cells.
+        Measure as in :func:`bayescm.interval`: ``"f1"``, ``"balanced_accuracy"``, or a function of
+        cells.
     at : float or array_like, optional
-        Thresholds; by default the distinct scores, or 201 quantiles of them.
+        Thresholds. By default the distinct scores, or 201 quantiles of them.
     prob : float, default 0.95
         Probability that the band contains the measure at all thresholds or, if pointwise, at any
         one of them.
     simultaneous : bool, default True
+        Whether the band is for all thresholds.
     draws : int, default 2000
+        Number of draws.
     random_seed : int, optional
+        Seed of the draws.
 
     Returns
     -------
     Dataset
-        A variable of the measure's name over ([fold | group], [classifier], threshold, bound),
-        ``median`` and ``undefined``, the fraction of draws in which the measure is 0/0; scalar
-        coords ``prob`` and ``band``.
+        A variable with the name of the measure over ([fold | group], [classifier], threshold,
+        bound), ``median``, and ``undefined``, the fraction of draws in which the measure is 0/0.
+        The scalar coordinates are ``prob`` and ``band``.
 
     Examples
     --------
@@ -78,7 +82,7 @@ def threshold(
     """
     values = threshold_draws(evidence, measure, at=at, draws=draws, random_seed=random_seed)
     undefined = values.isnull()
-    filled = values.where(~undefined, values.median("draw"))  # leaves the ranks of the others
+    filled = values.where(~undefined, values.median("draw"))  # keeps the ranks of the others
     filled = filled.where(filled.notnull(), 0.0)
     bounds = band(filled, prob=prob, simultaneous=simultaneous)
     never = undefined.all(dim="draw")
@@ -110,6 +114,7 @@ def threshold_draws(
     Returns
     -------
     DataArray, dims (draw, [fold | group], [classifier], threshold)
+        Draws.
 
     Examples
     --------
@@ -140,22 +145,26 @@ def at_threshold(
     """
     Return intervals of measures at one threshold, all from the same draws.
 
-    A threshold fixed beforehand needs no curve: ``bcm.interval`` of the predictions gives the same
-    in closed form. For one chosen on these data use `best_threshold`.
+    If the threshold was fixed beforehand, ``bcm.interval`` of the predictions gives the same
+    intervals in closed form. If it was chosen on these data, use `best_threshold`.
 
     Parameters
     ----------
     evidence, draws, random_seed
         See `threshold`.
     measures : name, function, or sequence of these
+        Measures to estimate.
     threshold : float
+        Threshold of the scores.
     prob : float, default 0.95
+        Probability of the intervals.
     kind : {"hdi", "eti"}
+        Highest-density or equal-tailed intervals.
 
     Returns
     -------
     Dataset
-        A variable per measure over ([fold | group], [classifier], bound).
+        One variable per measure over ([fold | group], [classifier], bound).
 
     Examples
     --------
@@ -203,7 +212,7 @@ def _check_thresholds(at):
 
 
 def two_classes(evidence: xr.Dataset) -> xr.Dataset:
-    """Check scores of two classes."""
+    """Return scores of two classes, or raise an error."""
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
         todo = "take one class against the rest: one_vs_rest(evidence, label)"
@@ -211,7 +220,7 @@ def two_classes(evidence: xr.Dataset) -> xr.Dataset:
     return evidence
 
 
-# The best threshold, corrected for having been chosen on the same data.
+# The best threshold, corrected for being chosen on the same data.
 
 
 def best_threshold(
@@ -224,39 +233,41 @@ def best_threshold(
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
-    Choose the threshold with the best expected value of a measure, and say how good it really is.
+    Choose the threshold with the best expected value of a measure, and estimate this value.
 
-    For costs pass ``bcm.measures.cost([[0, 1], [5, 0]])``, where lower is better; for a prevalence
-    other than the sample's use ``at_prevalence(evidence, 0.01)``.
+    For costs, pass ``bcm.measures.cost([[0, 1], [5, 0]])``, for which lower is better. For another
+    prevalence than in the sample, pass ``at_prevalence(evidence, 0.01)``.
 
     Parameters
     ----------
     evidence : Dataset
-        Scores of one or more classifiers, two classes.
+        Scores of one or more classifiers, with two classes.
     measure : str or callable
         See `threshold`.
     lower_is_better : bool, optional
-        By default what the measure says of itself: costs and error rates are to be low.
+        Whether lower values are better. The default depends on the measure: True for costs and
+        error rates.
     prob : float, default 0.95
+        Probability of the intervals.
     draws, random_seed
         See `threshold`.
 
     Returns
     -------
     Dataset, dims ([fold | group], [classifier], [bound])
-        ``threshold``, the one chosen: the one with the best posterior mean;
-        ``best``, the interval of the truly best threshold;
-        ``apparent``, the best value in the sample;
-        ``value``, the interval of the measure at the chosen threshold, corrected for the choice;
-        ``optimism``, how far the apparent value exceeds the corrected mean: the cost of choosing
-        on the same data;
-        ``regret``, the expected loss against the truly best threshold.
+        - ``threshold``: the chosen threshold, which has the best posterior mean.
+        - ``best``: the interval of the truly best threshold.
+        - ``apparent``: the best value in the sample.
+        - ``value``: the interval of the measure at the chosen threshold, corrected for the choice.
+        - ``optimism``: the difference between the apparent value and the corrected mean, due to
+          choosing the threshold on the same data.
+        - ``regret``: the expected loss compared with the truly best threshold.
 
     Notes
     -----
     A threshold chosen because it looks best looks better than it is. The correction is the mean
-    excess in data sets of the same size simulated from the posterior's curves, each choosing its
-    own threshold.
+    excess in data sets of the same size, simulated from the posterior of the curves, with a
+    threshold chosen in each data set.
 
     Examples
     --------
@@ -311,14 +322,15 @@ def _choose(values, replicated, apparent, prob, sign):
     Parameters
     ----------
     values : ndarray, shape (S, T)
-        Draws of the measure at each threshold, higher being better.
+        Draws of the measure at each threshold, with higher values being better.
     replicated : ndarray, shape (S, T)
-        The measure in a data set that is drawn from the curve of each draw.
+        The measure in a data set simulated from the curve of each draw.
     apparent : float
-        The best value in the sample, higher being better.
+        Best value in the sample, with higher values being better.
     prob : float
+        Probability of the intervals.
     sign : float
-        -1 where the measure is a loss, else 1.
+        -1 if the measure is a loss, else 1.
     """
     mean = values.mean(axis=0)
     if not np.isfinite(mean).any():
@@ -345,12 +357,12 @@ def _choose(values, replicated, apparent, prob, sign):
 
 
 def _oriented(values, sign):
-    """Return the measure so that higher is better, and 0/0 never the best."""
+    """Return the measure with higher values being better, and 0/0 never the best."""
     return np.where(np.isnan(values), -np.inf, sign * values)
 
 
 def _replicate(curve: Curve, slots: Slots, rng) -> Curve:
-    """Return the curves of data sets of the same class sizes drawn from each of the curves."""
+    """Return the curves of data sets of the same class sizes, simulated from each of the curves."""
     rates = []
     for rate, concentration in zip((curve.fpr, curve.tpr), slots.concentration, strict=True):
         size = max(1, round(concentration.sum()))
@@ -361,40 +373,45 @@ def _replicate(curve: Curve, slots: Slots, rng) -> Curve:
 
 
 def _observed(curve: Curve, measure):
-    """Return the measure at every threshold that the examples themselves tell apart."""
+    """Return the measure at every threshold that separates examples."""
     return measure(cells_at(curve, np.arange(len(curve.slots_above), dtype=float)))[0]
 
 
-# The answers at a threshold that was fixed beforehand.
+# Predictions at a threshold fixed beforehand.
 
 
 def classify(
     evidence: xr.Dataset, threshold: Any, *, abstain: str | int = "abstained"
 ) -> xr.Dataset:
     """
-    Return what classifiers answer at a threshold fixed beforehand.
+    Return the predictions of classifiers at a threshold fixed beforehand.
 
     Parameters
     ----------
     evidence : Dataset
-        From :func:`bayescm.from_scores`, without folds and weights.
+        Scores from :func:`bayescm.from_scores`, without folds and weights.
     threshold : float or tuple of two floats
-        Of two classes: the least score that is answered with the positive class; or (low, high),
-        where a score below low is negative, one of high or more positive, and what lies between is
-        not answered. Of more: the highest score is the answer, if it is at least the threshold.
+        Threshold of the scores:
+
+        - With two classes, a number: the lowest score that is predicted positive.
+        - With two classes, (low, high): a score below low is negative, a score of at least high is
+          positive, and scores in between are abstentions.
+        - With more classes, a number: the class with the highest score is predicted if this score
+          is at least the threshold.
     abstain : label, default "abstained"
-        What is said where there is no answer; of labels that are numbers, -1.
+        Label of abstentions. If the labels are numbers, -1 is used.
 
     Returns
     -------
     Dataset
-        Outcomes as :func:`bayescm.from_classifiers` returns them, with the coord ``abstain``
-        where a score may be no answer: ``bcm.summary``, ``bcm.compare`` and the rest take it.
+        Outcomes as from :func:`bayescm.from_classifiers`, for use in ``bcm.summary``,
+        ``bcm.compare`` and other functions. If there may be abstentions, the coordinate ``abstain``
+        contains their label.
 
     Raises
     ------
     ValueError
-        If the scores have folds or weights, or the threshold is not valid.
+        If the scores have folds or weights, or the threshold is invalid.
 
     Examples
     --------
@@ -443,10 +460,10 @@ def _negative_and_positive(evidence, truth):
 
 
 def _binary_code(values, ends):
-    """Return 0 (negative), 1 (positive) or 2 (neither)."""
+    """Return 0 (negative), 1 (positive) or 2 (abstention)."""
     return np.where(values >= ends[-1], 1, np.where(values < ends[0], 0, 2))
 
 
 def _highest_code(values, threshold):
-    """Return the class of the highest score, or one more where it is too low."""
+    """Return the class of the highest score, or the number of classes if the score is too low."""
     return np.where(values.max(axis=1) >= threshold, values.argmax(axis=1), values.shape[1])

@@ -251,7 +251,7 @@ class MccDerivatives:
         return (self.value / self.denominators)[..., 0, 0]
 
     def _shared(self, arrays):
-        """Return the contribution of cells with a common row or column, for arrays (m, K, C, C)."""
+        """Return the contribution of cells in a common row or column, for arrays (m, K, C, C)."""
         rows, columns = arrays.sum(3, keepdims=True), arrays.sum(2, keepdims=True)
         p, t = (part[:, None, None, None] for part in self._apart)
         either = self.root[:, None] * (_transposed(rows) + _transposed(columns))
