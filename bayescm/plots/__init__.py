@@ -1,4 +1,4 @@
-"""Plots: one file per theme; each function returns a ``matplotlib.figure.Figure``."""
+"""Plots, with one module per topic. Each function returns a ``matplotlib.figure.Figure``."""
 
 from bayescm.plots.calibration import plot_calibration, plot_corp
 from bayescm.plots.checks import plot_diagnostics, plot_predictive

@@ -1,4 +1,4 @@
-"""Calibration curves of probabilities with their bands, and the CORP reliability diagram."""
+"""Calibration curves of probabilities with bands, and CORP reliability diagrams."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BINS = 40
-_NARROWEST = 2.8  # inches of a panel with the numbers of its legend, at letters of 8 points
-_PANELS = 12  # of the classes and of the highest probability
-# What the band of each method of `bayescm.curves.calibration.curve` holds.
+_NARROWEST = 2.8  # minimum width in inches of a panel with its legend, at 8 points
+_PANELS = 12  # panels of the classes and of the top label
+# Meaning of the band for each method of `bayescm.curves.calibration.curve`.
 _HOLDS = {
     "smooth": "of a smooth curve",
     "isotonic": "isotonic, of a curve that never falls",
@@ -42,31 +42,34 @@ def plot_calibration(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw calibration curves, how often what was forecast comes true, with their bands.
+    Plot calibration curves with bands.
 
-    More than two classes have a panel each, against the rest, and one of the highest probability.
-    Below the curves lies the histogram of the forecasts; the legend has the expected calibration
-    error and the calibration slope, with equal-tailed intervals of the same mass. The heading says
-    what the band holds, or the legend where the curves differ in it: a smooth curve, one that never
-    falls, however it jumps, the values of forecasts that take few (drawn as bars), or means over
-    groups of forecasts.
+    Calibration curves show how often the forecast event occurs, as a function of the forecast. With
+    more than two classes, there is a panel for each class against the rest, and one for the highest
+    probability. A histogram of the forecasts is shown below the curves. The legend contains the
+    expected calibration error and the calibration slope, with equal-tailed intervals of the same
+    probability.
+
+    The heading, or the legend if the curves differ, states what the band refers to: a smooth curve,
+    a monotone curve that may jump, single forecast values if there are few (shown as bars), or
+    means over groups of forecasts.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities, see :func:`bayescm.from_probabilities`, of 11 classes at most.
+        Probabilities, with at most 11 classes; see :func:`bayescm.from_probabilities`.
     prob : float, default 0.95
-        Mass of the band, and of the intervals in the legend.
+        Probability of the band, and of the intervals in the legend.
     simultaneous : bool, default True
-        Whether the band is for the whole curve, or pointwise. The picture says which.
+        Whether the band is simultaneous or pointwise, as stated in the plot.
     display_names : mapping of str to str, optional
-        How measures and labels are written, where not as `bayescm.measures.display_name` writes
-        them, such as ``{"ece": "calibration error", "rf": "random forest"}``.
+        Display names of measures and labels, such as ``{"ece": "calibration error", "rf": "random
+        forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------
@@ -111,7 +114,7 @@ def plot_calibration(
 
 
 def _panels(evidence, display_names):
-    """Return titles, and by name of classifier the probabilities of two classes to be drawn."""
+    """Return panel titles, with the two-class probabilities to plot by classifier name."""
     classes = views(evidence)
     if not classes[0][0]:
         return [("", [(None, evidence)])]
@@ -134,7 +137,7 @@ def _unit_square(axes):
 
 
 def _draw_curves(axes, members, prob, methods_differ, looks, display_names):
-    """Draw the curve of each classifier of each member, above the histogram of its forecasts."""
+    """Plot the curve of each classifier and member above the histogram of its forecasts."""
     for name, evidence, curves in members:
         labels = _labels(evidence, name, prob, display_names)
         for j, (classifier, label) in enumerate(
@@ -149,7 +152,7 @@ def _draw_curves(axes, members, prob, methods_differ, looks, display_names):
 
 
 def _draw_curve(axes, curve, method, color, label):
-    """Draw a curve and its band as its method has them."""
+    """Plot a curve with the band of its method."""
     x, middle = curve["probability"].values, curve["estimate"].values
     low, high = curve["interval"].values.T
     if method == "smooth":
@@ -161,20 +164,20 @@ def _draw_curve(axes, curve, method, color, label):
         axes.fill_between(x, low, high, step="mid", color=color, alpha=0.2, linewidth=0)
         axes.plot(x, middle, color=color, label=label, drawstyle="steps-mid")
     else:
-        # Between two places a curve that never falls has the lower end of the left one and the
-        # upper end of the right one.
+        # Between two points, a monotone curve has the lower end of the left point and the upper end
+        # of the right point.
         x, middle = np.repeat(x, 2)[1:-1], np.repeat(middle, 2)[1:-1]
         ends = np.stack([np.repeat(low[:-1], 2), np.repeat(high[1:], 2)], axis=-1)
         band(axes, x, ends, middle, color=color, label=label, drawstyle="steps-post")
 
 
 def _classifiers(evidence, name):
-    """Return the names of the classifiers of some evidence, or of the one of this name."""
+    """Return the names of the classifiers, or of the one with this name."""
     return evidence["classifier"].values.tolist() if "classifier" in evidence.dims else [name]
 
 
 def _labels(evidence, name, prob, display_names):
-    """Return lines for the legend for each classifier, or for the one of this name."""
+    """Return legend entries for each classifier, or for the one with this name."""
     measures = ["ece", "calibration_slope"]
     table = summary(evidence, measures, prob=prob, kind="eti")
     written = [display_name(measure, display_names) for measure in measures]
@@ -192,7 +195,7 @@ def _labels(evidence, name, prob, display_names):
 
 
 def _histogram(axes, scores, weight, color):
-    """Draw how often each probability was given, at the foot of the picture."""
+    """Plot a histogram of the forecasts at the bottom of the panel."""
     counts, edges = np.histogram(scores, bins=_BINS, range=(0, 1), weights=weight)
     height = 0.12 * counts / counts.max()
     axes.stairs(height, edges, color=color, alpha=0.7, linewidth=0.8)
@@ -209,24 +212,25 @@ def plot_corp(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw the CORP reliability diagram: isotonic regression, and where right forecasts would lie.
+    Plot CORP reliability diagrams: isotonic regression with consistency bands.
 
-    The legend has the parts of the Brier score: miscalibration, discrimination and uncertainty.
+    The legend contains the components of the Brier score: miscalibration, discrimination and
+    uncertainty.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
     prob, draws, random_seed
         See :func:`bayescm.classical.corp`.
     display_names : mapping of str to str, optional
-        How measures and labels are written, where not as `bayescm.measures.display_name` writes
-        them, such as ``{"ece": "calibration error", "rf": "random forest"}``.
+        Display names of measures and labels, such as ``{"ece": "calibration error", "rf": "random
+        forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Figures and their panels, new or the user's own; what is drawn in many of them; notebooks."""
+"""Figures and panels, common plot elements, and display in notebooks."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -19,25 +19,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_HEADING_LINE = 0.17  # inches of a line of the heading, at letters of 10 points
-_EDGE = 0.08  # inches around the panels
+_HEADING_LINE = 0.17  # height in inches of a line of the heading, at 10 points
+_EDGE = 0.08  # margin in inches around the panels
 
 
 @dataclass(frozen=True, eq=False)
 class Canvas:
     """
-    A figure and the panels in it to draw on.
+    Figure with panels to plot on.
 
     Attributes
     ----------
     figure : Figure
+        The figure.
     panels : list of Axes
+        The panels.
     is_new : bool
-        Whether the figure was made for this plot, and not by the user.
+        Whether the figure was created for this plot rather than by the user.
     scale : float
-        The size of its letters beside those on a screen.
+        Font size relative to that on a screen.
     beside : int
-        The number of panels in a row.
+        Number of panels per row.
     """
 
     figure: "Figure"
@@ -48,11 +50,11 @@ class Canvas:
 
     @property
     def axes(self) -> "Axes":
-        """The first panel."""
+        """First panel."""
         return self.panels[0]
 
     def heading(self, *parts: str) -> None:
-        """Write what holds for all panels above them, in as many lines as the width asks for."""
+        """Write a common heading above the panels, wrapped to the width of the figure."""
         inches = self.figure.get_figwidth()
         if not self.is_new:
             inches *= self.axes.get_position().width
@@ -63,7 +65,7 @@ class Canvas:
         text = "\n".join(filter(None, lines))
         if self.is_new:
             self.figure.suptitle(text, fontsize=10, color=style.muted())
-            # Further lines do not take their room from the panels.
+            # Further lines must not reduce the height of the panels.
             more = _HEADING_LINE * self.scale * text.count("\n")
             self.figure.set_figheight(self.figure.get_figheight() + more)
         elif self.axes.get_title():
@@ -72,7 +74,7 @@ class Canvas:
             self.axes.set_title(text, fontsize=9, color=style.muted())
 
     def interactive(self, draw: Callable[[], Any]) -> None:
-        """Keep how the same picture is drawn by plotly, for who asks for it."""
+        """Store a function that creates the interactive plotly version of this plot on demand."""
         if self.is_new:
             vars(self.figure)["interactive"] = draw
 
@@ -89,24 +91,24 @@ def canvas(
     **shared: Any,
 ) -> Iterator[Canvas]:
     """
-    Give a figure to draw on: a new one that stays with pyplot, or that of the user's axes.
+    Provide a canvas: a new pyplot figure or the user's axes.
 
-    A new figure is closed where drawing fails.
+    A new figure is closed if plotting fails.
 
     Parameters
     ----------
     size : pair of float
-        Inches of a new figure.
+        Size of a new figure in inches.
     ax : Axes, optional
-        The user's own axes.
+        Axes of the user.
     number, columns : int
-        Panels in all, and beside each other.
+        Number of panels in total and per row.
     narrowest : float
-        Inches of a panel that still reads, where a figure is fitted to the columns of a journal.
+        Minimum width of a legible panel in inches, for figures that are fitted to journal columns.
     in_rows : bool
-        Whether the height is for rows of text, and not for the aspect of the panel.
+        Whether the height depends on rows of text instead of the aspect ratio of the panel.
     **shared
-        ``sharex``, ``sharey``.
+        Keywords ``sharex`` and ``sharey``.
     """
     from matplotlib import pyplot as plt
 
@@ -149,7 +151,7 @@ def _figure_of(ax, number):
 
 
 def bare(axes: "Axes", *, left: bool = True) -> None:
-    """Leave out the frame but for the axes that are read: the lower one, and the left one."""
+    """Remove the frame, except for the lower axis and the left one."""
     axes.spines[["top", "right"] if left else ["top", "right", "left"]].set_visible(False)
 
 
@@ -165,7 +167,7 @@ def band(
     **line: Any,
 ) -> None:
     """
-    Draw a band, and the curve in its middle where there is one.
+    Plot a band, optionally with a curve in its middle.
 
     Parameters
     ----------
@@ -175,9 +177,9 @@ def band(
     middle : array_like, shape (n,), optional
     color : color
     edges : bool
-        Whether the ends are drawn as lines, too.
+        Whether the ends are also plotted as lines.
     label : str, optional
-        For the legend: of the curve, or else of the band.
+        Legend label of the curve or, without a curve, of the band.
     **line
         Further properties of the curve.
     """
@@ -205,7 +207,7 @@ def rows(
     label: str | None = None,
 ) -> None:
     """
-    Draw an interval and a marker in each row.
+    Plot an interval and a marker in each row.
 
     Parameters
     ----------
@@ -213,17 +215,17 @@ def rows(
     y : array_like, shape (n,)
     ends : array_like, shape (n, 2)
     center : array_like, shape (n,), optional
-        Where the marker stands.
+        Position of the marker.
     color : color
     inner : array_like, shape (n, 2), optional
-        The ends of a thicker part of the interval.
+        Ends of a thicker inner part of the interval.
     width, size : float
-        Points of the line and of the marker.
+        Line width and marker size in points.
     marker : str
     filled : bool
-        Whether the marker has the colour, or that of the background.
+        Whether the marker is filled with its colour instead of the background colour.
     label : str, optional
-        For the legend.
+        Legend label.
     """
     axes.hlines(y, *np.asarray(ends).T, color=color, linewidth=width)
     if inner is not None:
@@ -236,16 +238,16 @@ def rows(
 
 def name_rows(axes: "Axes", y: Any, labels: Sequence[str], *, last: float | None = None) -> None:
     """
-    Name rows at the left, the first one at the top, on a grid that leads down to the axis.
+    Label rows on the left, with the first one at the top, and add grid lines.
 
     Parameters
     ----------
     axes : Axes
     y : array_like, shape (n,)
-        Where the names stand.
+        Positions of the labels.
     labels : sequence of str
     last : float, optional
-        The lowest row, where it is not the last of those that are named.
+        Position of the lowest row, if it is not the last labelled one.
     """
     axes.set_yticks(y, labels)
     axes.set_ylim((max(y) if last is None else last) + 0.6, -0.6)
@@ -264,7 +266,7 @@ def write_beside(
     points: float = 0,
     ha: str = "left",
 ) -> None:
-    """Write a text to the right of each row: at a share of the width, and so many points beyond."""
+    """Write text to the right of each row, at a relative position plus an offset in points."""
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = axes.get_figure(root=True)
@@ -277,7 +279,7 @@ def write_beside(
 
 @contextmanager
 def closed_on_failure(figure: "Figure") -> Iterator[None]:
-    """Close a figure that nobody will get."""
+    """Close the figure if an exception is raised."""
     from matplotlib import pyplot as plt
 
     try:
@@ -289,11 +291,11 @@ def closed_on_failure(figure: "Figure") -> Iterator[None]:
 
 def show_once(figure: "Figure") -> None:
     """
-    Let a notebook show a figure once, whether or not it is the value of its cell.
+    Make notebooks display a figure only once.
 
-    A notebook shows every figure that is open at the end of a cell, and the value of the cell as
-    well: a function that returns a figure would be seen twice. So, where it is shown as the value
-    of a cell, it is closed with pyplot first, as `plt.show` closes what it has shown there.
+    A notebook displays every figure that is open at the end of a cell, as well as the value of the
+    cell. A returned figure would therefore appear twice. To prevent this, the figure is closed in
+    pyplot when it is displayed as the value of a cell, as `plt.show` does.
     """
     vars(figure).setdefault("_ipython_display_", partial(_before_display, figure))
 
@@ -307,5 +309,5 @@ def _before_display(figure):
             plt.close(figure)
         elif figure in notebook.show._to_draw:
             notebook.show._to_draw.remove(figure)
-    # IPython then goes on to its own ways of displaying a figure.
+    # IPython then uses its own display methods for the figure.
     raise NotImplementedError

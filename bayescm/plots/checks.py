@@ -1,4 +1,4 @@
-"""Plots to check a fit: predictions against the counts, and the chains."""
+"""Plots for model checks: posterior or prior predictions, and MCMC diagnostics."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# More than these are too many to read.
+# More panels would be illegible.
 _PANELS = 12
 _VARIABLES = 12
 
@@ -33,31 +33,30 @@ def plot_predictive(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw the prediction of every cell, posterior or prior, beside the observed count.
+    Plot the predictive interval of every cell with the observed count.
 
-    A model that fits leaves about as many counts outside the intervals as their mass implies. The
-    model of a single matrix always fits; the check is for folds and groups.
+    If the model fits, the proportion of counts outside their intervals is about one minus the
+    probability. The model of a single matrix always fits, so this check is for folds and groups.
 
     Parameters
     ----------
     fitted : DataTree
-        A fit of whole counts.
+        Fit of integer counts.
     group : {"posterior", "prior"}
-        What predicts: the model after the evidence, or its prior alone.
+        Whether the predictions come from the posterior or from the prior.
     prob : float in (0, 1), default 0.95
-        Mass of the thin line; the thick one holds half.
+        Probability of the thin line. The thick line has probability 0.5.
     kind : {"hdi", "eti"}
-        Highest density or equal tails.
+        Highest-density or equal-tailed intervals.
     display_names : mapping of str to str, optional
-        How dims and labels are written, where not as `bayescm.measures.display_name` writes
-        them, such as ``{"rf": "random forest", 1: "ill"}``.
+        Display names of dimensions and labels, such as ``{"rf": "random forest", 1: "ill"}``.
     ax : matplotlib.axes.Axes, optional
-        Where to draw a single matrix; by default a new figure.
+        Axes to plot on, for a single matrix. By default a new figure.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A panel for every fold, group or other leading index.
+        Figure with a panel for every fold, group or other leading index.
 
     Examples
     --------
@@ -92,7 +91,7 @@ def plot_predictive(
 
 
 def _cells(fitted, group):
-    """Return predicted and observed counts with a dim cell."""
+    """Return predicted and observed counts with a dimension ``cell``."""
     if not isinstance(fitted, xr.DataTree) or "observed_data" not in fitted.children:
         todo = "fit whole counts first: fit(counts)"
         raise fail("no predictions to draw", type(fitted).__name__, "the tree of a fit", todo)
@@ -116,7 +115,7 @@ def _flat(counts):
 
 
 def _written(cell, display_names):
-    """Return the name of a cell, "actual->predicted", with its labels as they are written."""
+    """Return the name of a cell, "actual->predicted", with display names of its labels."""
     names = {str(label): text for label, text in check_display_names(display_names).items()}
     return "->".join(display_label(label, names) for label in str(cell).split("->"))
 
@@ -140,22 +139,22 @@ def plot_diagnostics(
     display_names: DisplayNames = None,
 ) -> "Figure":
     """
-    Draw the chains of a fit: the density and the trace of each.
+    Plot the density and trace of each chain of a fit.
 
-    Chains that agree overlap, and their r-hat is below 1.01. Divergent draws are marked
-    below the trace.
+    Chains that have converged overlap, and their r-hat is below 1.01. Divergences are marked below
+    the trace.
 
     Parameters
     ----------
     fitted : DataTree
-        A fit by NUTS; independent draws need no such check.
+        Fit by NUTS. Independent draws need no such check.
     measures : str, callable or a sequence of these, optional
-        Measures to look at; by default the cell probabilities.
+        Measures to plot. By default the cell probabilities.
     positive : label, optional
-        The positive class, where the fit does not know it or another one is meant.
+        Positive class. Required if the fit does not define one; overrides it otherwise.
     display_names : mapping of str to str, optional
-        How measures and labels are written, where not as `bayescm.measures.display_name` writes
-        them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures and labels, such as ``{"f1": "F-measure", "rf": "random
+        forest"}``.
 
     Returns
     -------
@@ -163,8 +162,8 @@ def plot_diagnostics(
 
     See Also
     --------
-    arviz.plot_trace_dist : Draws the panels.
-    arviz.plot_rank_dist : The ranks of the draws.
+    arviz.plot_trace_dist : Used for the panels.
+    arviz.plot_rank_dist : Rank plots of the draws.
 
     Examples
     --------
@@ -205,7 +204,7 @@ def plot_diagnostics(
 
 
 def _title_chains(collection, values, display_names):
-    """Write the name of each row, its r-hat and effective sample size."""
+    """Write the name of each row with its r-hat and effective sample size."""
     from arviz_stats import ess, rhat
 
     agreement, size = rhat(values), ess(values)

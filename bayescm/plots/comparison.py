@@ -1,4 +1,4 @@
-"""Comparisons of classifiers: differences with their intervals, ranks, and tiers."""
+"""Plots of comparisons: differences with intervals, ranks and tiers."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -39,32 +39,34 @@ def plot_differences(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw the differences of a comparison, one row each.
+    Plot the differences of a comparison, one per row.
 
     Parameters
     ----------
     table : DataFrame or mapping of label to DataFrame
-        As `bayescm.compare` returns it; a mapping holds one for each data set.
+        Table returned by `bayescm.compare`, or a mapping with one table per data set.
     dim : str, optional
-        The column whose values share the rows of a measure and a pair and have a colour each, such
-        as ``"data_set"``; by default every difference has a row with a name of its own.
+        Column whose values share the rows of a measure and pair, with one colour each, such as
+        ``"data_set"``. By default every difference has a separate row.
     rope : float or (float, float), optional
-        Differences smaller than this, or inside it, count as equivalent: drawn as a grey band.
+        Region of practical equivalence, shown as a grey band: half its width, or both ends.
     prob : float, optional
-        Mass of the intervals in the table.
+        Probability of the intervals in the table.
     kind : {"hdi", "eti"}, optional
-        Kind of these intervals.
+        Type of these intervals.
     contrast : {"difference", "ratio"}, optional
-        What the table holds. All four are what `bayescm.compare` noted in the ``attrs`` of the
-        table, and are only said of a table that has lost these.
+        Whether the table contains differences or ratios. ``rope``, ``prob``, ``kind`` and
+        ``contrast`` are stored in the ``attrs`` of the table by `bayescm.compare`. They are only
+        needed for tables that have lost these.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure. The probabilities stand to the right of the axes.
+        Axes to plot on. By default a new figure. The probabilities are written to the right of the
+        axes.
 
     Returns
     -------
@@ -73,8 +75,8 @@ def plot_differences(
     Raises
     ------
     ValueError
-        If one of them is another than that by which the numbers of the table were computed, or the
-        table has no such column.
+        If one of these options differs from that used to compute the table, or if the table does
+        not have the column ``dim``.
 
     Examples
     --------
@@ -121,7 +123,7 @@ def plot_differences(
 
 
 def _draw_differences(axes, table, dim, looks, none, rope):
-    """Draw the rows of one panel, each with the probability that the first is better."""
+    """Plot the rows of one panel, with the probability that the first member is better."""
     heads = table.drop_duplicates("head") if table["has_head"].any() else table[:0]
     named = table.drop_duplicates("block")
     ticks = [*named[["tick", "label"]].itertuples(index=False, name=None)]
@@ -150,13 +152,13 @@ def _draw_differences(axes, table, dim, looks, none, rope):
 
 
 def _without_index(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with the named levels of its index, as of ``pd.concat``, as columns."""
+    """Convert named index levels, as from ``pd.concat``, to columns."""
     named = [name for name in table.index.names if name is not None]
     return table.reset_index(named).reset_index(drop=True)
 
 
 def _facts(table, stated):
-    """Return rope, prob, kind and contrast of a comparison, or raise where others are said."""
+    """Return rope, prob, kind and contrast; raise an error if the user passed other values."""
     facts = {"rope": 0.0, "prob": 0.95, "kind": "hdi", "contrast": "difference"}
     for name, value in stated.items():
         of_table = table.attrs.get(name)
@@ -169,7 +171,7 @@ def _facts(table, stated):
 
 
 def _arranged(table, dim, contrast, display_names):
-    """Add to each row its panel, member, labels, and height from the top."""
+    """Add the panel, member, labels and vertical position of each row."""
     index = [name for name in table if name not in COLUMNS]
     if dim is not None and dim not in index:
         todo = suggest(dim, index) or "leave `dim` out"
@@ -190,7 +192,7 @@ def _arranged(table, dim, contrast, display_names):
 
 
 def _in_rows(table, index, dim, contrast, display_names):
-    """Add the names of the rows of a panel. Their common part is on the axis."""
+    """Add the row names of a panel. Their common part is moved to the axis."""
     written = distinct_display_names(table["measure"], display_names)
     sign, width = "/" if contrast == "ratio" else "−", letters_of_a_label(30)
     shown = partial(display_label, display_names=display_names)
@@ -225,21 +227,21 @@ def _in_rows(table, index, dim, contrast, display_names):
 
 
 def _wrapped_at(text, sign, width):
-    """Break a long pair before its second member, and each of the two if it is long."""
+    """Break a long pair before its second member, and each member if it is long."""
     if len(text) <= width or f" {sign} " not in text:
         return style.wrapped(text, width)
     first, second = text.split(f" {sign} ", 1)
     return "\n".join([style.wrapped(f"{first} {sign}", width), style.wrapped(second, width)])
 
 
-_MOST_RANKINGS = 24  # more are too many to read
+_MOST_RANKINGS = 24  # more would be illegible
 _RANKINGS_IN_A_LINE = 3
 
 
-# Inches beside a panel of ranks, and of a cell with its probability, at letters of 10 points.
+# Margins in inches of a panel of ranks, and size of a cell with its probability, at 10 points.
 _BESIDE_RANKS = 1.8
 _CELL = 0.38
-_RANK = 0.22  # inches of a cell whose rank has a tick
+_RANK = 0.22  # size in inches of a cell whose rank has a tick
 
 
 def plot_ranks(
@@ -259,21 +261,21 @@ def plot_ranks(
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw the probability of every rank for every member.
+    Plot the probability of every rank for every member.
 
-    Classifiers that are compared within each group, data set or class have a panel for each.
+    If classifiers are compared within groups, data sets or classes, each of these has a panel.
 
     Parameters
     ----------
     evidence, measure, dim
-        As :func:`bayescm.ranks` takes them, but for one measure.
+        See :func:`bayescm.ranks`, with a single measure.
     of, n, model, concentration, positive, draws, random_seed, **keywords
-        As :func:`bayescm.ranks` takes them.
+        See :func:`bayescm.ranks`.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     ax : matplotlib.axes.Axes, optional
-        Where to draw, if there is one panel; by default a new figure.
+        Axes to plot on, if there is one panel. By default a new figure.
 
     Returns
     -------
@@ -282,7 +284,7 @@ def plot_ranks(
     Raises
     ------
     ValueError
-        If there are more than 24 rankings, or several measures.
+        If there are more than 24 rankings or several measures.
 
     Examples
     --------
@@ -299,7 +301,7 @@ def plot_ranks(
         todo = "pass one measure, and make a plot of each"
         raise fail("several measures", list(table["measure"].unique()), "", todo)
     index = list(table.columns[: table.columns.get_loc(dim)])
-    # The members of all panels have one order, so that each has its row.
+    # The same order of members in all panels, so that each member has a fixed row.
     mean_rank = table.groupby(dim, sort=False)["expected_rank"].mean().sort_values(kind="stable")
     order = mean_rank.index.tolist()
     panels = [
@@ -322,7 +324,7 @@ def plot_ranks(
             probabilities = part[[f"rank_{rank}" for rank in range(1, len(part) + 1)]].to_numpy()
             image = axes.imshow(probabilities, cmap=style.colormap(), vmin=0, vmax=1, aspect="auto")
             room = page.figure.get_figwidth() / page.beside - _BESIDE_RANKS * page.scale
-            if room / len(part) > _CELL * page.scale:  # inches of a cell
+            if room / len(part) > _CELL * page.scale:  # width of a cell in inches
                 _write_probabilities(axes, probabilities)
             step = 1 if room / len(part) > _RANK * page.scale else 2
             axes.set_xticks(np.arange(0, len(part), step), np.arange(1, len(part) + 1, step))
@@ -341,7 +343,7 @@ def plot_ranks(
 
 
 def _write_probabilities(axes, probabilities):
-    """Write each probability where it can be read; a dot stands for next to none."""
+    """Write each legible probability; a dot marks a probability of almost 0."""
     if len(probabilities) > 12:
         return
     for (row, column), value in np.ndenumerate(probabilities):
@@ -369,36 +371,36 @@ def plot_tiers(
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw the set of ranks of every member, and who is not told apart.
+    Plot the set of ranks of every member, and the tiers.
 
-    A bar is the set of ranks of a member; all of them hold jointly. To the right stand the tiers:
-    a line through the members of each, who are not told apart. Two members that share no line are,
-    which the bars of a critical-difference diagram cannot promise.
+    Bars are simultaneous sets of ranks. The lines on the right are the tiers: each line connects
+    members that are not distinguished from one another. Two members without a common line are
+    distinguished, which a critical-difference diagram does not guarantee.
 
     Parameters
     ----------
     evidence, measure, dim, prob
-        As :func:`bayescm.ranks` takes them, but for one measure.
+        See :func:`bayescm.ranks`, with a single measure.
     of, n, model, concentration, positive, draws, random_seed, **keywords
-        As :func:`bayescm.ranks` takes them.
+        See :func:`bayescm.ranks`.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw, if there is one panel; by default a new figure.
+        Axes to plot on, if there is one panel. By default a new figure.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Classifiers that are compared within each group, data set or class have a panel for each.
+        Figure with a panel per group, data set or class, if classifiers are compared within these.
 
     Raises
     ------
     ValueError
-        If there are more than 24 rankings, or several measures.
+        If there are more than 24 rankings or several measures.
 
     Examples
     --------
@@ -457,7 +459,7 @@ def plot_tiers(
 
 
 def _draw_sets(axes, table, colors):
-    """Draw the set of ranks of each member, and its expected rank."""
+    """Plot the set of ranks and the expected rank of each member."""
     y = np.arange(len(table))
     low, high = table["best_rank"] - 0.3, table["worst_rank"] + 0.3
     axes.barh(y, high - low, 0.42, low, color=colors, alpha=0.35)
@@ -476,7 +478,7 @@ def _rows_of_tiers(tiers):
 
 
 def _draw_tiers(axes, tiers, number):
-    """Draw a line through the members of each tier, beside the ranks."""
+    """Plot a line through the members of each tier, next to the ranks."""
     from matplotlib.ticker import FixedLocator
 
     step = max(0.3, number * 0.045)
@@ -493,5 +495,5 @@ def _draw_tiers(axes, tiers, number):
 
 
 def _inches(names):
-    """Return the inches of the tallest name."""
+    """Return the height of the tallest name in inches."""
     return 0.2 * (max(name.count("\n") for name in names) + 1)

@@ -1,4 +1,4 @@
-"""Curves of scores: ROC and precision-recall with bands, their summaries, and thresholds."""
+"""Plots of ROC and precision-recall curves, their summaries, and thresholds."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_SMOOTH = 100  # points of a curve over prevalences
-_TICKS = 8  # named prevalences that have a tick each; with more, the ticks are `_ROUND`
+_SMOOTH = 100  # number of points of a curve over prevalences
+_TICKS = 8  # most named prevalences with separate ticks; beyond, ticks are `_ROUND`
 _ROUND = [digit * 10.0**power for power in (-4, -3, -2, -1) for digit in (1, 2, 5)]
 
 
@@ -43,28 +43,28 @@ def plot_roc(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw ROC curves with their bands.
+    Plot ROC curves with bands.
 
     Parameters
     ----------
     evidence : Dataset
-        Scores; a curve for each classifier, class and fold, up to seven.
+        Scores. There is a curve for each classifier, class and fold, up to seven.
     prob : float, default 0.95
     simultaneous : bool, default True
-        Whether the band is for the whole curve, or pointwise. The picture says which.
+        Whether the band is simultaneous or pointwise, as stated in the plot.
     lines : int, default 0
-        How many posterior draws to add.
+        Number of posterior draws to add.
     threshold : float, optional
-        An operating point to mark, with the intervals of both rates.
+        Operating point to mark, with intervals of both rates.
     model : {"scores", "binormal"}, optional
     random_seed : int, default 0
     display_names : mapping of str to str, optional
-        How labels and axes are written, such as ``{"tpr": "sensitivity", "rf": "random forest"}``.
+        Display names of labels and axes, such as ``{"tpr": "sensitivity", "rf": "random forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def plot_precision_recall(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw precision-recall curves with their bands, over lines of equal F1.
+    Plot precision-recall curves with bands, over lines of equal F1.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _square(axes, across, up):
 
 
 def _draw_curves(axes, evidence, rates, bands, draws, area, areas, members, display_names):
-    """Draw bands, draws and the examples' own curves, labelled with their areas; return them."""
+    """Plot bands, draws and empirical curves, labelled with their areas, and return them."""
     dim, shown = bands.dims[-2], []
     digits = decimals(areas.attrs.get("error", np.nan), 3)
     observed = observed_curves(evidence)
@@ -204,7 +204,7 @@ def _points(curve):
 
 
 def _operating_point(axes, evidence, names, threshold, prob, members):
-    """Mark a threshold with the intervals of both rates."""
+    """Mark a threshold with intervals of both rates."""
     intervals = curves.at_threshold(evidence, list(names), threshold, prob=prob, kind="eti")
     medians = {
         name: curves.threshold(evidence, name, at=[threshold])["median"].isel(threshold=0)
@@ -241,7 +241,7 @@ def plot_curve_numbers(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw the posterior density of a summary of each curve, with mean and interval.
+    Plot the posterior density of a summary of each curve, with mean and interval.
 
     Parameters
     ----------
@@ -252,11 +252,11 @@ def plot_curve_numbers(
     prob : float, default 0.95
     kind : {"eti", "hdi"}
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     model, random_seed, ax
         See `plot_roc`.
 
@@ -295,7 +295,7 @@ def plot_curve_numbers(
             axes.plot(center, 0, look.marker, color=color, clip_on=False, zorder=3)
         low, high = np.nanquantile(values.values, [0.0005, 0.9995])
         axes.set(xlim=(low, high), xlabel=display_name(str(values.name), display_names), yticks=[])
-        # The legend stands above the densities, each of which has a line of it.
+        # The legend is above the densities, with one line per density.
         axes.set_ylim(0, axes.get_ylim()[1] * (1 + 0.11 * len(members)))
         bare(axes, left=False)
         axes.legend(fontsize=8, loc="upper left", frameon=False)
@@ -317,22 +317,22 @@ def plot_threshold(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw measures against the threshold, with bands.
+    Plot measures as functions of the threshold, with bands.
 
     Parameters
     ----------
     evidence : Dataset
-        Scores of two classes; a line for each measure, classifier and fold, up to seven. The scores
-        of several classifiers need a common scale.
+        Scores of two classes. There is a line for each measure, classifier and fold, up to seven.
+        Several classifiers must have scores on a common scale.
     measures : name, function, or sequence of these
     at : array_like, optional
         Thresholds.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     prob, simultaneous, random_seed, ax
         See `bayescm.plot_roc`.
 
@@ -404,26 +404,25 @@ def plot_predictive_values(
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw positive and negative predictive values against the prevalence, with pointwise bands.
+    Plot predictive values as functions of the prevalence, with pointwise bands.
 
-    Prevalences that are named have a marker and a tick each, the curves between them are filled in.
+    Listed prevalences have a marker and a tick each, and the curves between them are interpolated.
 
     Parameters
     ----------
     evidence : DataArray, dims (..., actual, predicted)
-        Counts of two classes; a line for each measure and member, up to seven.
+        Counts of two classes. There is a line for each measure and member, up to seven.
     prevalence, measures, prob, kind, of, n, model, concentration, positive, draws, random_seed
         See `bayescm.curves.predictive_values`.
     display_names : mapping of str to str, optional
-        How measures and labels are written, where not as `bayescm.measures.display_name` writes
-        them, such as ``{"ppv": "positive predictive value"}``.
+        Display names of measures and labels, such as ``{"ppv": "positive predictive value"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
     **keywords
-        Of the model.
+        Further keywords of the model.
 
     Returns
     -------
@@ -492,10 +491,11 @@ def plot_predictive_values(
 
 def _between(grid, shares, values):
     """
-    Return values at prevalences in between, (m, ...), from those at some of them, (n, ...).
+    Interpolate values (n, ...) at some prevalences to intermediate ones, (m, ...).
 
-    The logit of a predictive value is that of the prevalence plus the log likelihood ratio, which
-    does not depend on it: so the values lie on a line in logits, and quantiles do so exactly.
+    The logit of a predictive value is the logit of the prevalence plus the log likelihood ratio,
+    which does not depend on the prevalence. Values are therefore linear on the logit scale, and the
+    interpolation is exact for quantiles.
     """
     is_share = ((values >= 0) & (values <= 1)).all()
     tiny = np.finfo(float).eps

@@ -1,4 +1,4 @@
-"""What acting on probabilities gains and costs, and what answering only when sure buys."""
+"""Plots for decisions: net benefit, expected cost, and risk against coverage."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SHARE = 0.05  # of the examples: of fewer answers next to nothing is known
+_SHARE = 0.05  # minimum coverage: with fewer answers the risk is hardly known
 
 
 def plot_decision_curve(
@@ -32,21 +32,21 @@ def plot_decision_curve(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw the net benefit of acting on each classifier's probabilities, by threshold.
+    Plot decision curves: the net benefit of each classifier by threshold.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
     thresholds, prevalence, prob, simultaneous, random_seed
         See :func:`bayescm.curves.decision_curve`.
     display_names : mapping of str to str, optional
-        How labels are written, where not as they are in the evidence.
+        Display names of labels. By default the labels in the evidence.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------
@@ -96,24 +96,24 @@ def plot_expected_cost(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw the expected cost per example of acting on probabilities, by threshold.
+    Plot the expected cost per example of acting on probabilities, by threshold.
 
-    A dot marks the least expected cost, the line below it where the truly best threshold lies, and
-    the dashed line the threshold that the costs imply where the probabilities are right.
+    A dot marks the minimum expected cost, and the line below it is the interval of the optimal
+    threshold. The dashed line is the threshold that the costs imply for calibrated probabilities.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
     costs, thresholds, prob, random_seed
         See :func:`bayescm.curves.expected_cost`.
     display_names : mapping of str to str, optional
-        How labels are written, where not as they are in the evidence.
+        Display names of labels. By default the labels in the evidence.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------
@@ -168,23 +168,24 @@ def plot_risk_coverage(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw how often each classifier errs where it is sure, by the share of examples it answers.
+    Plot risk-coverage curves: the error rate against the share of answered examples.
 
-    The dashed line is the risk that is promised; a dot marks the coverage that keeps the promise.
+    Examples are answered in order of decreasing confidence. The dashed line is the promised risk,
+    and a dot marks the coverage at which the promise is kept.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two or more classes, see :func:`bayescm.from_probabilities`.
+        Probabilities of two or more classes; see :func:`bayescm.from_probabilities`.
     promise, assurance, prob, simultaneous, random_seed
         See :func:`bayescm.curves.risk_coverage`.
     display_names : mapping of str to str, optional
-        How labels are written, where not as they are in the evidence.
+        Display names of labels. By default the labels in the evidence.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------
@@ -231,7 +232,7 @@ def plot_risk_coverage(
 def _by_classifier(
     answers: xr.Dataset, colors: style.Colors
 ) -> Iterator[tuple[str | None, xr.Dataset, style.Look]]:
-    """Give the name of each classifier, if they have names, its answers, and how it is drawn."""
+    """Yield the name of each classifier (if named), its results and its style."""
     if "classifier" not in answers.dims:
         yield None, answers, style.looks([()], colors)[0]
         return

@@ -1,4 +1,4 @@
-"""Densities: the posterior of measures, two measures at once, and priors beside the posterior."""
+"""Plots of posterior densities: single measures, pairs of measures, and effects of priors."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,27 +37,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WIDTH = 3.3  # inches of a panel
-_HEIGHT = 2.4  # inches of a panel
+_WIDTH = 3.3  # width of a panel in inches
+_HEIGHT = 2.4  # height of a panel in inches
 _COLUMNS = 3  # panels in a row
-MOST = 24  # panels; more are too many to read
-_WIDE_PANELS = 9  # with more panels there is a column more, and all are narrower
-_LEAST_HEIGHT = 1.6  # inches of a panel, if panels fill a page
-_LAYOUTS = 2  # after which the places of several members below a panel are settled
-_OF_A_MEMBER = 0.4  # inches of its two lines above a panel and its interval below
-_PAGE = 11.0  # inches of the height of a page
-_BELOW = 0.06  # of a panel's height, between the intervals of two members below it
+MOST = 24  # largest number of legible panels
+_WIDE_PANELS = 9  # with more panels, there is an additional column of narrower panels
+_LEAST_HEIGHT = 1.6  # minimum height of a panel in inches, if panels fill a page
+_LAYOUTS = 2  # layout passes after which the positions below a panel have converged
+_OF_A_MEMBER = 0.4  # inches for two lines above a panel and an interval below, per member
+_PAGE = 11.0  # height of a page in inches
+_BELOW = 0.06  # distance between intervals below a panel, relative to its height
 _LINES_OF_A_MEMBER = 3
-# Inches of a panel that has the numbers of several members above it, at letters of 8 points.
+# Width in inches of a panel with the numbers of several members above it, at 8 points.
 _WITH_NUMBERS = 2.8
-# Inches of a figure in which a legend stands below the axes, and not beside them.
+# Width in inches below which the legend is placed below the axes.
 _NARROW = 5.0
-_POINTS = 400  # of a density
-_TAIL = 1e-4  # the mass beyond either end of the drawn part
-_QUANTILES = (100, 4000)  # fewest and most of weighted nodes, to be smoothed as draws are
-# A tail is cut at so many times the distance of an outer quantile from the median: 8 standard
-# deviations of a normal distribution, which are never drawn, but a hundredth of the numbers needed
-# to diagnose, of which one in a thousand is above 100 where the median is 4.
+_POINTS = 400  # points of a density
+_TAIL = 1e-4  # probability beyond each end of the plotted part
+_QUANTILES = (100, 4000)  # minimum and maximum number of quantiles that represent weighted nodes
+# Tails are cut at this multiple of the distance between an outer quantile and the median. This is 8
+# standard deviations of a normal distribution, so nothing is lost. It cuts off extreme tails, such
+# as those of a number needed to diagnose with median 4, which exceeds 100 once in a thousand.
 _MIDDLE, _LONG = (0.025, 0.5, 0.975), 4
 
 
@@ -84,39 +84,39 @@ def plot_posterior(
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw the posterior density of measures, each with its mean and interval.
+    Plot the posterior density of measures, with mean and interval.
 
-    Where the distribution of a measure is known its own density is drawn, and otherwise a kernel
-    estimate from draws. Measures of a future test set (``of="predictive"``) take few values and are
-    drawn as steps. Panels of measures that share a finite range share their x axis.
+    If the distribution of a measure is known, its exact density is plotted; otherwise a kernel
+    density estimate from draws. Measures of a future test set (``of="predictive"``) are discrete
+    and plotted as steps. Panels of measures with the same finite range share the x axis.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
         Counts, outcomes of several classifiers, or a fit.
     measures : str, callable or a sequence of these, optional
-        One panel each, and one for every index of any other dims; by default those of
-        `bayescm.summary`.
+        Measures to plot, with one panel for each measure and index of other dimensions. By default
+        the measures of `bayescm.summary`.
     dim : str, default "classifier"
-        The dim whose members are compared: up to seven share a panel, in a colour each.
+        Dimension to compare. Up to seven members share a panel, in different colours.
     prob : float in (0, 1), default 0.95
-        Mass of the interval.
+        Probability of the interval.
     kind : {"hdi", "eti"}
-        Highest density or equal tails.
+        Highest-density or equal-tailed intervals.
     reference : float or mapping of measure to float, optional
-        A value to compare with, drawn as a line with the probability of exceeding it.
+        Reference value, shown as a line with the probability of exceeding it.
     rope : tuple or mapping of measure to tuple, optional
-        Lower and upper end of a region of practical equivalence, drawn with its probability.
+        Lower and upper end of a region of practical equivalence, shown with its probability.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw, if there is one panel; by default a new figure.
+        Axes to plot on, if there is one panel. By default a new figure.
 
     Returns
     -------
@@ -125,7 +125,8 @@ def plot_posterior(
     Raises
     ------
     ValueError
-        If a measure is undefined throughout, the rope is empty, or there are too many panels.
+        If a measure is undefined in all of the posterior, if the rope is empty, or if there are too
+        many panels.
 
     Examples
     --------
@@ -199,8 +200,8 @@ def plot_posterior(
         bars = f"dot and bar: {dot} and {style.interval_words(prob, kind)}"
         page.heading(bars, style.positive_class(evidence, positive, display_names))
         if page.is_new and most > 1:
-            # The axis is below the intervals by a part of the panel's height. The layout changes
-            # this height, so it is repeated until both agree.
+            # The axis is placed below the intervals at a distance relative to the panel height.
+            # This height changes with the layout, so the layout is repeated until both agree.
             for _ in range(_LAYOUTS):
                 page.figure.draw_without_rendering()
     return page.figure
@@ -208,7 +209,7 @@ def plot_posterior(
 
 @dataclass(frozen=True)
 class _Panel:
-    """A measure at an index of its dims, and the label and the index of each compared member."""
+    """Measure at an index of its dimensions, with label and index of each compared member."""
 
     name: str
     range: tuple[float, float]
@@ -218,7 +219,7 @@ class _Panel:
 
 
 def _panels_of(measure, template, dim):
-    """Return the panels of a measure; up to seven members of the compared dim share one."""
+    """Return the panels of a measure; up to seven members of the compared dim share a panel."""
     labels = template.to_dataarray()
     over = [dim] if 1 < labels.sizes.get(dim, 1) <= style.MOST_COLORS else []
     positions = {name: labels.dims.index(name) for name in labels.dims}
@@ -241,7 +242,7 @@ def _panels_of(measure, template, dim):
 
 
 def _name_panel(axes, name, texts):
-    """Write the measure above a panel, and the numbers of each of its members."""
+    """Write the measure and the numbers of each member above a panel."""
     if len(texts) == 1:
         axes.set_title("\n".join([style.wrapped(name, 24), *texts[0][1]]), fontsize=9)
         return
@@ -261,7 +262,7 @@ def _name_panel(axes, name, texts):
 
 
 def _share_ranges(axes, panels):
-    """Give the panels of measures of one finite range the x axis that all their densities need."""
+    """Set common x limits for panels of measures with the same finite range."""
     ranges = [panel.range for panel in panels]
     for ends in set(ranges):
         shared = [one for one, of in zip(axes, ranges, strict=True) if of == ends]
@@ -281,7 +282,7 @@ def _mass(distribution, zone, shape):
 
 
 def _check_few(panels):
-    """Return the number of panels, or raise where they are too many."""
+    """Return the number of panels; raise an error if there are too many."""
     if len(panels) > MOST:
         todo = "select some, or use plot_forest"
         raise fail("too many panels to read", len(panels), f"at most {MOST}", todo)
@@ -314,7 +315,7 @@ def _check_rope(rope):
 
 
 def _draw(axes, curve, look, label=None):
-    """Draw one density, as high as it is without what rises to infinity at its ends."""
+    """Plot a density, scaled to its height without infinite values at its ends."""
     axes.plot(*curve, look.line, color=look.color, linewidth=1.4, label=label)
     axes.fill_between(*curve, color=look.color, alpha=0.15, linewidth=0)
     axes.set_yticks([])
@@ -324,7 +325,7 @@ def _draw(axes, curve, look, label=None):
 
 
 def _draw_below(axes, center, low, high, *, row, color):
-    """Draw mean and interval below the density, those of several members in a row each."""
+    """Plot mean and interval below the density, with one row per member."""
     foot = -0.05 - _BELOW * row
     line = {"color": color, "transform": axes.get_xaxis_transform(), "clip_on": False}
     axes.plot([low, high], [foot, foot], linewidth=2.5, solid_capstyle="butt", **line)
@@ -341,25 +342,25 @@ def plot_prior_posterior(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw the prior and posterior densities of measures on top of each other.
+    Overlay the prior and posterior densities of measures.
 
     Parameters
     ----------
     fitted : DataTree
-        A fit with a proper prior.
+        Fit with a proper prior.
     measures : str, callable or a sequence of these, optional
-        One panel each, and one for every index of any other dims; by default those of
-        `bayescm.summary`.
+        Measures to plot, with one panel for each measure and index of other dimensions. By default
+        the measures of `bayescm.summary`.
     positive : label, optional
-        The positive class, where the fit does not know it or another one is meant.
+        Positive class. Required if the fit does not define one; overrides it otherwise.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw, if there is one panel; by default a new figure.
+        Axes to plot on, if there is one panel. By default a new figure.
 
     Returns
     -------
@@ -367,7 +368,7 @@ def plot_prior_posterior(
 
     See Also
     --------
-    bayescm.plots.plot_priors : The posterior under several priors.
+    bayescm.plots.plot_priors : Posterior under several priors.
 
     Examples
     --------
@@ -405,7 +406,7 @@ def plot_prior_posterior(
             title = style.label(name, where, display_names)
             axes.set_title(style.wrapped(title), fontsize=9)
         if page.is_new:
-            # Below the panels, where there is nothing else.
+            # Below the panels, where there is free space.
             handles = page.axes.get_legend_handles_labels()
             page.figure.legend(
                 *handles, loc="outside lower center", ncols=2, frameon=False, fontsize=9
@@ -433,25 +434,25 @@ def plot_priors(
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw the posterior density of a measure under several priors.
+    Plot the posterior density of a measure under several priors.
 
     Parameters
     ----------
     evidence : DataArray, dims (actual, predicted)
         Counts.
     priors : mapping of str to concentration, or one concentration
-        A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+        Priors by name, such as ``{"flat": 1.0, "experts": priors.elicit(...)}``.
     measure : str or callable
     of, n, model, positive, draws, random_seed, **keywords
         See `bayescm.interval`.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------
@@ -496,19 +497,19 @@ def density(
     shape: tuple[int, ...] | None = None,
 ) -> np.ndarray:
     """
-    Return the density of a distribution, and the points where it is.
+    Return the density of a distribution, and the points at which it is evaluated.
 
-    It is that of the distribution itself: only draws are smoothed by a kernel, and distributions
-    of a few values are shown as steps.
+    The exact density is used if it is available. Draws are smoothed with a kernel, and discrete
+    distributions are shown as steps.
 
     Parameters
     ----------
     distribution : Distribution
-        Batch of shape (...).
+        Batch of distributions, shape (...).
     ends : pair of float or None
-        The range of what is drawn: an estimate from draws is folded back there.
+        Range of the plot. Kernel estimates are reflected at its ends.
     shape : tuple of int, optional
-        The shape that the batch is broadcast to.
+        Shape to which the batch is broadcast.
 
     Returns
     -------
@@ -518,8 +519,8 @@ def density(
     if isinstance(distribution, LazyDraws):
         curves = together([distribution], lambda drawn: _estimate(drawn.draws, ends))[0]
     elif isinstance(distribution, WeightedNodes):
-        # Its cdf has steps, which are of the nodes; quantiles between them are smoothed as draws.
-        # They are as many as the nodes are worth, from which the bandwidth follows.
+        # The cdf has steps at the nodes, so quantiles between the nodes are smoothed like draws.
+        # Their number is the effective number of nodes, which determines the bandwidth.
         number = int(np.clip(1 / (distribution.weights**2).sum(), *_QUANTILES))
         even = (np.arange(number) + 0.5) / number
         curves = _estimate(distribution.quantile(even), ends)
@@ -531,7 +532,7 @@ def density(
 
 
 def _estimate(draws, ends):
-    """Return a kernel estimate from draws (size, ...), of those that are defined."""
+    """Return a kernel density estimate from draws (size, ...), ignoring NaN."""
     curves = np.empty((*draws.shape[1:], 2, _POINTS))
     for index in np.ndindex(draws.shape[1:]):
         curves[index] = _kernel(draws[:, *index], ends)
@@ -550,25 +551,25 @@ def _kernel(draws, ends):
     room = 0.05 * (high - low)
     low = low - room if ends[0] is None else max(low - room, ends[0])
     high = high + room if ends[1] is None else min(high + room, ends[1])
-    # ArviZ's bandwidth follows the noise of the draws; these densities are smooth.
+    # ArviZ's default bandwidth would show the noise of the draws, but these densities are smooth.
     settings = {"bw_fct": 1.5, "bound_correction": True, "grid_len": _POINTS}
     return np.stack(array_stats.kde(draws, custom_lims=(low, high), **settings)[:2])
 
 
 def _readable(low, middle, high):
-    """Return where a density with a long tail is cut, so that its middle can be seen."""
+    """Return limits that cut long tails, so that the middle of the density is visible."""
     return middle - _LONG * (middle - low), middle + _LONG * (high - middle)
 
 
 def _density(distribution):
     low, high = (np.asarray(distribution.quantile(q), float) for q in (_TAIL, 1 - _TAIL))
-    for q in (0.99, *_MIDDLE[::-1]):  # where the rest is infinite
+    for q in (0.99, *_MIDDLE[::-1]):  # if quantiles further out are infinite
         high = np.where(np.isinf(high), distribution.quantile(q), high)
     least, most = _readable(*(np.asarray(distribution.quantile(q), float) for q in _MIDDLE))
     low, high = np.maximum(low, least), np.minimum(high, most)
     room = 0.05 * (high - low)
     least, most = (np.asarray(end, float) for end in distribution.support)
-    # To the end of the support where it is near: there the density is 0, or infinite.
+    # Extend to a nearby end of the support, at which the density is 0 or infinite.
     low = np.where(low - room <= least, np.maximum(least, low - room), low)
     high = np.where(high + room >= most, np.minimum(most, high + room), high)
     x = np.linspace(low, high, _POINTS)
@@ -587,13 +588,13 @@ def _density(distribution):
 
 
 def _steps(distribution, low, high):
-    """Return a histogram as a line: of a distribution that has no density."""
+    """Return a histogram as a line, for a distribution without a density."""
     spread = np.where(high > low, high - low, 1e-3 * np.maximum(np.abs(high), 1))
     edges = np.linspace(low - 0.02 * spread, high + 0.02 * spread, _POINTS // 8 + 1)
     heights = np.diff([distribution.cdf(edge) for edge in edges], axis=0) / np.diff(edges, axis=0)
     x = np.repeat(edges, 2, axis=0)[1:-1]
     y = np.repeat(heights, 2, axis=0)
-    pad = np.linspace(0, len(x) - 1, _POINTS).round().astype(int)  # as many points as the others
+    pad = np.linspace(0, len(x) - 1, _POINTS).round().astype(int)  # as in other densities
     return np.stack([np.moveaxis(values[pad], 0, -1) for values in (x, y)])
 
 
@@ -615,27 +616,27 @@ def plot_region(
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw the joint posterior of two measures as regions of highest density.
+    Plot the joint posterior of two measures as highest-density regions.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts, outcomes of several classifiers, or a fit; one region for every index of the other
-        dims, up to seven.
+        Counts, outcomes of several classifiers, or a fit. There is a region for every index of the
+        other dimensions, up to seven.
     measures : pair of str or callable, default ("recall", "precision")
-        On the x and y axis. Lines of equal F1 are drawn if these are recall and precision.
+        Measures on the x and y axis. For recall and precision, lines of equal F1 are added.
     prob : float in (0, 1), default 0.95
-        Mass of the outer region; the inner one holds half of the posterior.
+        Probability of the outer region. The inner region contains half of the posterior.
     of, n, model, concentration, positive, draws, random_seed, **keywords
         See `bayescm.interval`.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------
@@ -669,7 +670,7 @@ def plot_region(
         resolved_measures = [resolve(name, variable) for name in measures]
         _frame(page.axes, resolved_measures, np.array(ends), display_names)
         if len(members) > 1:
-            # Outside the axes: "best" does not see the regions, and would hide one.
+            # Outside the axes, because loc="best" ignores the regions and would cover one.
             legend_position: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
             if page.is_new and page.figure.get_figwidth() < _NARROW:
                 legend_position = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
@@ -680,7 +681,7 @@ def plot_region(
 
 
 def _draw_region(axes, look, outer, inner_level, name):
-    """Draw the regions of one member, the outer one first, and its mean; return their ends."""
+    """Plot the regions of one member, the outer one first, and its mean; return their ends."""
     grid, color = outer["density"], look.color
     x, y = (grid.coords[dim].values for dim in grid.dims)
     values = grid.values
@@ -709,7 +710,7 @@ def _frame(axes, measures, ends, display_names):
     low, high = ends[..., 0].min(axis=0), ends[..., 1].max(axis=0)
     low, high = low - 0.08 * (high - low), high + 0.08 * (high - low)
     if all(measure.range == (0, 1) for measure in measures):
-        # One scale and one length for both axes, inside [0, 1].
+        # Equal scale and length for both axes, within [0, 1].
         length = min(1.0, (high - low).max())
         low = np.clip((low + high - length) / 2, 0, 1 - length)
         high = low + length
@@ -721,7 +722,7 @@ def _frame(axes, measures, ends, display_names):
 
 
 def equal_f1(axes):
-    """Draw lines of equal F1 in the background."""
+    """Plot lines of equal F1 in the background."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     x, y = np.linspace(left, right, 300), np.linspace(low, high, 300)[:, None]
     f1 = 2 * x * y / np.maximum(x + y, 1e-9)
@@ -729,6 +730,6 @@ def equal_f1(axes):
     lines = axes.contour(
         x, y.ravel(), f1, levels, colors=[style.muted(0.25)], linewidths=0.8, zorder=0
     )
-    if is_narrow():  # there the legend would lie on the labels
+    if is_narrow():  # otherwise the legend would cover the labels
         return
     axes.clabel(lines, fmt="F1 %.1f", fontsize=7, colors=[style.muted(0.6)])

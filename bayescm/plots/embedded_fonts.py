@@ -1,4 +1,4 @@
-"""Figures whose letters are embedded in PDF and PostScript as fonts that journals take."""
+"""Figures that embed fonts in PDF and PostScript in a format that journals accept."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 
 class EmbeddedFontsFigure(Figure):
     """
-    A figure of matplotlib that embeds fonts as TrueType ("type 42").
+    Matplotlib figure that embeds fonts as TrueType ("type 42").
 
-    Matplotlib's own default are fonts of type 3, which many journals refuse and which cannot be
+    Matplotlib's default is type 3 fonts, which many journals reject and whose text cannot be
     searched or edited.
     """
 
     def savefig(self, fname: Any, **keywords: Any) -> None:
-        """Save the figure, see `matplotlib.figure.Figure.savefig`."""
+        """Save the figure; see `matplotlib.figure.Figure.savefig`."""
         with rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
             super().savefig(fname, **keywords)

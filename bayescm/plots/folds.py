@@ -1,4 +1,4 @@
-"""Folds of a cross-validation: each by itself, all together, and the discount that pools them."""
+"""Plots of cross-validation folds: single folds, pooled folds, and the discount."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The models of all folds together, by what their rows are called.
+# Models of all folds jointly, by row label.
 _MODELS = {
     "partially pooled": "hierarchical_folds",
     "pooled, discounted": "pooled_folds",
     "averaged": "averaged_folds",
 }
-_ROW = 0.28  # inches of a fold
-_MOST = 60  # folds; more are too many to read
+_ROW = 0.28  # height of a row in inches
+_MOST = 60  # largest number of legible folds
 _BESIDE = 3  # panels in a row
-_NARROWEST = 3.0  # inches of a panel that still reads, at letters of 8 points
+_NARROWEST = 3.0  # minimum width of a legible panel in inches, at 8 points
 
 
 def plot_folds(
@@ -45,37 +45,38 @@ def plot_folds(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw the interval of every fold, and those of all folds together, one below the other.
+    Plot the interval of every fold, and pooled intervals of all folds.
 
     Parameters
     ----------
     counts : DataArray
-        Dims ``([classifier,] [repeat,] fold, actual, predicted)``.
+        Counts, dims ``([classifier,] [repeat,] fold, actual, predicted)``.
     measure : str or callable
-        A measure with a single value per matrix, or of the positive class.
+        Measure with a single value per matrix, or of the positive class.
     prob : float in (0, 1), default 0.95
-        Mass of the intervals.
+        Probability of the intervals.
     kind : {"hdi", "eti"}
-        Highest density or equal tails of the posterior intervals.
+        Highest-density or equal-tailed posterior intervals.
     concentration : float or array_like, optional
         Prior pseudo-counts per cell.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     ax : matplotlib.axes.Axes, optional
-        Where to draw a single classifier; by default a new figure.
+        Axes to plot on, for a single classifier. By default a new figure.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A panel for each classifier: every fold alone (grey), then the models of folds and the t
-        intervals, which are not clipped; a line at the measure of the summed folds.
+        Figure with a panel for each classifier. It shows the separate folds (grey), followed by the
+        models of all folds and the t intervals, which are not clipped. A line marks the measure of
+        the summed folds.
 
     Raises
     ------
     ValueError
-        If there are no folds, several cross-validations of a classifier, or too many folds to
-        read.
+        If there are no folds, if a classifier has several cross-validations, or if there are too
+        many folds for a legible plot.
 
     Examples
     --------
@@ -105,14 +106,14 @@ def fold_figures(
     kind: str = "hdi",
     concentration: Any = None,
 ) -> "list[Figure]":
-    """Return as many figures as hold all folds; each has the models of all folds as well."""
+    """Split the folds over several figures, each of which includes the pooled intervals."""
     runs = {
         name: _one_cross_validation(run, measure) for name, run in _by_classifier(counts).items()
     }
     prior = {} if concentration is None else {"concentration": concentration}
     single, pooled = _intervals(runs, measure, prob, kind, prior)
     number = max(len(rows) for rows in single.values())
-    size = -(-number // -(-number // _MOST))  # of equal length
+    size = -(-number // -(-number // _MOST))  # figures with similar numbers of folds
     parts = [
         {name: rows[start : start + size] for name, rows in single.items()}
         for start in range(0, number, size)
@@ -122,7 +123,7 @@ def fold_figures(
 
 
 def _intervals(runs, measure, prob, kind, prior):
-    """Return the rows of single folds and of all folds, by the name of the classifier."""
+    """Return the rows of single folds and of all folds, by classifier name."""
     if len(several(measure)) != 1:
         raise fail("one measure at a time", measure, "a name or a function", "ask for each")
     return [
@@ -156,7 +157,7 @@ def _figure_of_folds(runs, single, pooled, measure, prob, kind, display_names, a
 
 
 def _by_classifier(counts):
-    """Return the counts of every classifier, by its name."""
+    """Return the counts of every classifier by name."""
     counts = as_counts(counts)
     if "classifier" not in counts.dims:
         return {"": counts}
@@ -173,7 +174,7 @@ def _check_number(counts):
 
 
 def _single_folds(counts, measure, prob, kind, prior):
-    """Return label, estimate and interval of every fold by itself."""
+    """Return label, estimate and interval of every single fold."""
     folds = stack(counts)
     batch = folds.rename(fold="batch")
     keywords = {"model": "dirichlet_multinomial", **prior}
@@ -189,7 +190,7 @@ def _single_folds(counts, measure, prob, kind, prior):
 
 
 def _all_folds(counts, measure, prob, kind, prior):
-    """Return the same of the models of folds and of the t intervals."""
+    """Return label, estimate and interval for the fold models and the t intervals."""
     rows = []
     for label, model in _MODELS.items():
         posterior = distribution(counts, measure, model=model, **prior)
@@ -203,7 +204,7 @@ def _all_folds(counts, measure, prob, kind, prior):
 
 
 def _draw(axes, single, pooled):
-    """Draw the folds, and below a gap a row of each method for all of them."""
+    """Plot the folds and, below a gap, one row for each pooled method."""
     y = [*range(len(single)), *range(len(single) + 1, len(single) + 1 + len(pooled))]
     name_rows(axes, y, [label for label, _, _ in [*single, *pooled]])
     _, centers, ends = zip(*single, strict=True)
@@ -224,7 +225,7 @@ def plot_omega(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw how the interval from the pooled folds depends on their discount.
+    Plot the interval of the pooled folds as a function of their discount.
 
     Parameters
     ----------
@@ -232,22 +233,22 @@ def plot_omega(
         Counts of one classifier, dims ``([repeat,] fold, actual, predicted)``.
     measures : str, callable or a sequence of these
     prob : float in (0, 1), default 0.95
-        Mass of the intervals.
+        Probability of the intervals.
     kind : {"hdi", "eti"}
-        Highest density or equal tails.
+        Highest-density or equal-tailed intervals.
     concentration : float or array_like, optional
         Prior pseudo-counts per cell.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     ax : matplotlib.axes.Axes, optional
-        Where to draw a single measure; by default a new figure.
+        Axes to plot on, for a single measure. By default a new figure.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A panel for each measure: the interval for omega from 1/M (the average matrix) to 1 (plain
-        pooling), the default marked.
+        Figure with a panel for each measure. It shows the interval for omega from 1/M (average
+        matrix) to 1 (full pooling), with the default marked.
 
     Examples
     --------
@@ -285,7 +286,7 @@ def plot_omega(
 
 
 def _one_cross_validation(counts, *measures):
-    """Return canonical counts of one cross-validation, or raise."""
+    """Return canonical counts of a single cross-validation, or raise an error."""
     counts = as_counts(counts)
     stack(counts)
     others = [dim for dim in counts.dims[:-2] if dim not in ("repeat", "fold")]

@@ -1,4 +1,4 @@
-"""Intervals one below the other: of measures, classes, classifiers and groups; of many slices."""
+"""Forest plots: intervals of measures, classes, classifiers and groups, and of many slices."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST = 80  # rows; more are too many to read
-_INNER = 0.5  # the mass of the thick part of an interval
-_ROW = 0.3  # inches of a row
-_AIRY = 20  # rows; with more each is closer to the next, so that fifty still fit on a page
-_CLOSE_ROW = 0.2  # inches of a row, of more rows than these
-_GAP = 0.7  # rows between blocks of rows that share a label
-_ALL_NAMED = 40  # slices that are all named
-_SLICE = 0.24  # inches of the row of a slice
-_MOST_NAMED = 15  # of the worst slices, if there are more
+MOST = 80  # largest number of legible rows
+_INNER = 0.5  # probability of the thick part of an interval
+_ROW = 0.3  # height of a row in inches
+_AIRY = 20  # with more rows, they are closer, so that fifty fit on a page
+_CLOSE_ROW = 0.2  # height of a row in inches, if there are more rows than that
+_GAP = 0.7  # distance in rows between blocks of rows with a common label
+_ALL_NAMED = 40  # with at most this many slices, all are labelled
+_SLICE = 0.24  # height in inches of the row of a slice
+_MOST_NAMED = 15  # number of labelled slices, the worst ones, if there are more
 
 
 def plot_forest(
@@ -65,41 +65,41 @@ def plot_forest(
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw the intervals of measures one below the other, on a common scale.
+    Plot intervals of measures below each other, on a common scale.
 
-    One row per measure and index of the dims. A few classifiers, or else members of another dim,
-    have a colour each and share the rows of a measure, or of an index of the other dims: of several
-    data sets those of each data set.
+    There is one row per measure and index of the dimensions. If there are a few classifiers, or
+    members of another dimension, they have one colour each and share the rows of a measure or of an
+    index of the other dimensions, such as data sets.
 
     Parameters
     ----------
     evidence : DataArray, Dataset, DataTree or mapping
-        Counts (intervals as in `bayescm.interval`), outcomes of several classifiers, a fit, or a
-        mapping of names to several of these.
+        Counts (with the intervals of `bayescm.interval`), outcomes of several classifiers, a fit,
+        or a mapping of names to several of these.
     measures : str, callable or a sequence of these, optional
-        By default those of `bayescm.summary`.
+        Measures to plot. By default the measures of `bayescm.summary`.
     dim : str, default "classifier"
-        What the members of a mapping are.
+        Dimension of the members of a mapping.
     prob : float in (0, 1), default 0.95
-        Mass of the thin line; the thick one holds half of the posterior. The dot is the mean, which
-        lies outside the thick line where a posterior is very skewed, or the median where the mean
-        is infinite.
+        Probability of the thin line. The thick line contains half of the posterior. The dot is the
+        mean, which may be outside the thick line for a skewed posterior. If the mean is infinite,
+        the dot is the median.
     kind : {"hdi", "eti"}
-        Highest density or equal tails.
+        Highest-density or equal-tailed intervals.
     reference : float, optional
-        Where to draw a reference line.
+        Position of a reference line.
     rope : tuple of float, optional
         Lower and upper end of a region of practical equivalence.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure. The numbers stand to the right of the axes.
+        Axes to plot on. By default a new figure. The numbers are written to the right of the axes.
 
     Returns
     -------
@@ -128,10 +128,10 @@ def plot_forest(
     _check_one_scale(panels, reference, rope)
     observed = ""
     if isinstance(of, str) and of in table.columns and _knows_what_was_observed(evidence):
-        # Each member of a pooled dim, beside what was seen of it alone.
+        # Each member of a pooled dimension, next to its separate estimate.
         observed = "cross: as observed, without pooling"
         if callable(question.model) or any(map(callable, question.of_model.values())):
-            # Of what is sampled `point` is of the posterior; what was seen is asked without.
+            # For sampled models, `point` comes from the posterior, so it is computed without them.
             plain = summarize(evidence, measures, _without_functions(question))
             table["point"] = _arranged(plain, display_names)["point"]
     members_of_label = table.groupby("block")["y"].transform("size")
@@ -169,7 +169,7 @@ def plot_forest(
 
 
 def _check_one_scale(panels, reference, rope):
-    """Raise an error if a value or a region is to be drawn in panels of different scales."""
+    """Raise an error if a reference line or region would be in panels of different scales."""
     given = {"reference": reference, "rope": rope}
     for name, value in given.items():
         if value is not None and len(panels) > 1:
@@ -179,7 +179,7 @@ def _check_one_scale(panels, reference, rope):
 
 
 def _draw_panel(axes, table, display_names):
-    """Draw the rows of the measures of one scale."""
+    """Plot the rows of the measures with the same scale."""
     shared = (table["color"] >= 0).any()
     for _, members in table.groupby("color" if shared else table["look"].map(str), sort=shared):
         _draw_members(axes, members, shared and members["color"].iloc[0] >= 0)
@@ -193,10 +193,10 @@ def _draw_panel(axes, table, display_names):
 
 def _knows_what_was_observed(evidence: Any) -> bool:
     """
-    Say whether the points of evidence are of what was observed.
+    Check whether point estimates come from the observed data.
 
-    Those of a fit that does not hold it are medians, and those of groups of scores or
-    probabilities are of the posterior.
+    For a fit without its data, they are posterior medians, and for groups of scores or
+    probabilities, they come from the posterior.
     """
     if isinstance(evidence, xr.DataTree):
         return FittedPosterior(evidence).direct is not None
@@ -206,14 +206,14 @@ def _knows_what_was_observed(evidence: Any) -> bool:
 def _arranged(
     table: pd.DataFrame, display_names: DisplayNames, colors: style.Colors = None
 ) -> pd.DataFrame:
-    """Add to each row label, height from the top, scale, look, and number of its member or -1."""
+    """Add label, position, scale, style, and number of the member (or -1) to each row."""
     ranges = table.attrs.get("ranges", {})
     numbers = ("measure", "inner_lower", "inner_upper", *COLUMNS)
     dims = [name for name in table.columns if name not in numbers]
     shared = _shared_dim(table, dims)
     table = table.copy()
     rest = [name for name in dims if name != shared]
-    where = [  # a measure over all classes has no class
+    where = [  # measures of all classes have no class
         {name: row[name] for name in rest if not pd.isna(row[name])}
         for row in table.to_dict("records")
     ]
@@ -239,7 +239,7 @@ def _arranged(
     ]
     table["block"] = pd.factorize(pd.Series(labels))[0]
     table["label"] = [style.wrapped(text, letters_of_a_label(30)) for text in labels]
-    # Measures of one scale are neighbours: they share a panel.
+    # Measures with the same scale are adjacent, because they share a panel.
     order = {scale: i for i, scale in enumerate(dict.fromkeys(table["scale"]))}
     table["order"] = table["scale"].map(order)
     table = table.sort_values(["order", "block"], kind="stable", ignore_index=True)
@@ -250,14 +250,14 @@ def _arranged(
 
 
 def _member_words(dim, name, display_names):
-    """Say which member of a dim something is of; names of classifiers speak for themselves."""
+    """Name a member of a dimension; classifier names need no further words."""
     if dim == "classifier" and isinstance(name, str):
         return display_label(name, display_names)
     return " ".join(style.index_words({dim: name}, display_names))
 
 
 def _shared_dim(table, dims):
-    """Return the dim whose members share the rows of what else there is, or None."""
+    """Return the dimension whose members share rows with the rest, or None."""
     several = [name for name in ("measure", *dims) if table[name].nunique() > 1]
     few = [name for name in dims if 1 < table[name].nunique() < style.MOST_COLORS]
     if len(several) < 2 or not few:
@@ -266,7 +266,7 @@ def _shared_dim(table, dims):
 
 
 def _looks(table, dims, shared, colors):
-    """Return how each row is drawn: as its member, its classifier, or what `colors` names."""
+    """Return the style of each row, from its member, its classifier or the user's colours."""
     of_colors = [name for name in dims if colors and not {*colors}.isdisjoint(table[name])]
     usual = ["classifier"] if "classifier" in dims else []
     dim = next(iter(([shared] if shared else []) + of_colors + usual), None)
@@ -281,7 +281,7 @@ def _looks(table, dims, shared, colors):
 
 
 def _draw_members(axes, members, is_named):
-    """Draw the rows of one member; the legend has the members of a dim that shares its rows."""
+    """Plot the rows of one member, with a legend entry if its dimension shares rows."""
     look = members["look"].iloc[0]
     rows(
         axes,
@@ -325,21 +325,21 @@ def plot_slices(
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw the intervals of slices in the order of their means, those flagged as bad in colour.
+    Plot the intervals of slices in order of their means, with bad slices highlighted.
 
-    Up to 40 slices are named; of more, the worst of those flagged.
+    Up to 40 slices are labelled. If there are more, only the worst of the flagged slices are.
 
     Parameters
     ----------
     evidence, measure, threshold, delta, fdr, k, dim, prob, kind
-        As :func:`bayescm.worst_slices` takes them.
+        See :func:`bayescm.worst_slices`.
     model, concentration, positive, draws, random_seed, **keywords
-        As :func:`bayescm.worst_slices` takes them.
+        See :func:`bayescm.worst_slices`.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------
@@ -360,7 +360,7 @@ def plot_slices(
     table = worst_slices(evidence, measure, **asked)
     facts = table.attrs
     dims = list(table)[1 : list(table).index("examples")]
-    # By the value and not by p_bad, so that the picture has one direction.
+    # Sorted by value instead of p_bad, so that the plot has a single direction.
     worst_last = table["mean"].corr(table["p_bad"]) > 0
     table = table.sort_values("mean", ascending=not worst_last, kind="stable", ignore_index=True)
     names = [
@@ -396,7 +396,7 @@ def plot_slices(
 
 
 def _worst_flagged(table):
-    """Return some flagged rows, the worst first, as far apart as their names can be read."""
+    """Return some flagged rows, worst first, that are far enough apart for their labels."""
     named: list[int] = []
     for row in np.flatnonzero(table["flagged"]).tolist():
         if len(named) < _MOST_NAMED and (not named or row - named[-1] >= len(table) / 64):
@@ -426,7 +426,7 @@ def _draw_slices(axes, table, few):
 
 
 def _without_functions(question):
-    """Return a question without functions for the model and priors, and without NUTS's options."""
+    """Return a question without function-valued models and priors, and without NUTS options."""
     of_model, _ = split(question.keywords)
     plain = {name: value for name, value in of_model.items() if not callable(value)}
     model = None if callable(question.model) else question.model

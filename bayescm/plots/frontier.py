@@ -1,4 +1,4 @@
-"""Quality and cost of several systems, with the frontier."""
+"""Plots of quality against cost, with the Pareto frontier."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Costs that differ by more than this factor are drawn on a logarithmic axis.
+# If costs differ by more than this factor, their axis is logarithmic.
 _WIDE = 20
-_NAMED = 4  # systems; more are named below the axes
+_NAMED = 4  # with more systems, they are named below the axes
 
 
 def plot_frontier(
@@ -33,32 +33,32 @@ def plot_frontier(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Plot the measure against the cost of each system, with the probability to be on the frontier.
+    Plot quality against cost, with the probability of being on the frontier.
 
     Parameters
     ----------
     table : DataFrame
-        From `bayescm.frontier`.
+        Table returned by `bayescm.frontier`.
     cost_label : str, default "cost"
-        The label of the axis of costs, such as ``"dollars per 1,000 answers"``.
+        Label of the cost axis, such as ``"dollars per 1,000 answers"``.
     display_names : mapping of str to str, optional
-        Names of measures and systems, see `bayescm.measures.display_name`.
+        Display names of measures and systems; see `bayescm.measures.display_name`.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        By default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Points that are filled are on the frontier with a probability of 0.5 or more. If the largest
-        cost is more than 20 times the smallest, the axis of costs is logarithmic.
+        Figure in which filled points are on the frontier with probability 0.5 or more. If the
+        largest cost is more than 20 times the smallest, the cost axis is logarithmic.
 
     Raises
     ------
     ValueError
-        If the table is not from `bayescm.frontier`.
+        If the table does not come from `bayescm.frontier`.
 
     Examples
     --------
@@ -91,14 +91,14 @@ def plot_frontier(
                 lw=1.5,
             )
             written, chance = display_label(system, names), f"P(frontier) {row.p_frontier:.2f}"
-            if len(table) > _NAMED or is_narrow():  # names at the points would lie on each other
+            if len(table) > _NAMED or is_narrow():  # names at the points would overlap
                 number = len(axes.texts) + 1
                 axes.plot([], [], look.marker, color=color, label=f"{number} {written}, {chance}")
                 at = {"textcoords": "offset points", "fontsize": 8, "color": style.foreground()}
                 axes.annotate(str(number), (row.cost, row.mean), (3, 3), **at)
                 continue
             text = f"{written}\n{chance}"
-            is_last = row.cost == table["cost"].max()  # to the left, where there is room
+            is_last = row.cost == table["cost"].max()  # to the left, where there is space
             axes.annotate(
                 text,
                 (row.cost, row.mean),
@@ -122,7 +122,7 @@ def plot_frontier(
 
 
 def _add_legend(page):
-    """Name the points below the figure, if their names are not at the points."""
+    """List the names of the points below the figure, if they are not at the points."""
     handles, labels = page.axes.get_legend_handles_labels()
     if not handles:
         return
@@ -137,5 +137,5 @@ def _add_legend(page):
 
 
 def _lengths(value, lower, upper):
-    """Return the lengths of both arms of an error bar; a mean may lie outside its interval."""
+    """Return the arm lengths of an error bar, whose mean may be outside its interval."""
     return [[max(value - lower, 0.0)], [max(upper - value, 0.0)]]

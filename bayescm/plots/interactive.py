@@ -1,7 +1,8 @@
-"""Interactive pictures: the same ones drawn by plotly, for pages that are read on a screen.
+"""
+Interactive plotly versions of the plots, for pages that are read on a screen.
 
-ArviZ draws a forest with plotly, too, of draws and without numbers to point at; these are drawn
-from the same tables as the ones on paper.
+ArviZ can also plot forests with plotly, but only from draws and without hover labels. The plots in
+this module use the same tables as the static ones.
 """
 
 from html import escape
@@ -16,19 +17,19 @@ from bayescm.answers.tables import value_and_interval
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_ROW = 26  # pixels of a row of a forest
-_EDGE = 90  # pixels around a forest
+_ROW = 26  # height in pixels of a row of a forest
+_EDGE = 90  # margin in pixels around a forest
 
 
 def forest(table: pd.DataFrame) -> "Figure":
     """
-    Draw a row for each measure and member, with its numbers where it is pointed at.
+    Plot a row for each measure and member, with its numbers as a hover label.
 
     Parameters
     ----------
     table : DataFrame
-        A summary with ``label``, ``member``, ``color``, ``look``, ``scale`` and ``y``, as the
-        forest on paper arranges its rows.
+        Summary with the columns ``label``, ``member``, ``color``, ``look``, ``scale`` and ``y``
+        that the static forest plot adds.
     """
     scales = [part for _, part in table.groupby("scale", sort=False)]
     lengths = [part["y"].max() - part["y"].min() + 1 for part in scales]
@@ -36,7 +37,7 @@ def forest(table: pd.DataFrame) -> "Figure":
     seen: set[int] = set()
     for line, part in enumerate(scales, start=1):
         for number, members in part.groupby("color"):
-            # Rows that share nothing may have a colour each.
+            # Rows without a common dimension may have separate colours.
             colors = members["look"].map(lambda look: _rgb(look.color))
             for color, rows in members.groupby(colors, sort=False):
                 named = bool(number >= 0) and number not in seen
@@ -50,7 +51,7 @@ def forest(table: pd.DataFrame) -> "Figure":
 
 
 def _add_rows(figure, rows, color, named, line):
-    """Add the rows of one member to the panel of a line."""
+    """Add the rows of one member to a panel."""
     defined = rows[rows["lower"].notna()]
     ends = {"symmetric": False, "array": defined["upper"] - defined["center"], "thickness": 2}
     figure.add_scatter(
@@ -70,15 +71,15 @@ def _add_rows(figure, rows, color, named, line):
 
 def matrix(counts: xr.DataArray, shares: np.ndarray, ends: np.ndarray, total: str) -> "Figure":
     """
-    Draw a confusion matrix, each cell with its count, its share and the interval of that.
+    Plot a confusion matrix with the count, share and interval of each cell.
 
     Parameters
     ----------
     counts : DataArray
-        Dims (actual, predicted).
+        Counts, dims (actual, predicted).
     shares, ends : ndarray, shape (C, C), (C, C, 2)
     whole : str
-        What the shares are of, in words.
+        Denominator of the shares, in words.
     """
     names = [_text(label) for label in counts["actual"].values]
     size = len(names)
@@ -111,15 +112,15 @@ def matrix(counts: xr.DataArray, shares: np.ndarray, ends: np.ndarray, total: st
 
 def curves(traces: list[dict[str, Any]], across: str, up: str) -> "Figure":
     """
-    Draw curves with their bands.
+    Plot curves with bands.
 
     Parameters
     ----------
     drawn : list of dict
-        Of each curve: its ``name``, its ``color``, its points ``x`` and ``y``, and its ``band``
-        (n, 2) over a ``grid`` (n,).
+        Properties of each curve: ``name``, ``color``, points ``x`` and ``y``, and a ``band`` (n, 2)
+        over a ``grid`` (n,).
     across, up : str
-        The names of the axes.
+        Names of the axes.
     """
     figure = _figure(560)
     for i, curve in enumerate(traces):
@@ -149,7 +150,7 @@ def curves(traces: list[dict[str, Any]], across: str, up: str) -> "Figure":
 
 
 def _figure(height, lengths=(1,)):
-    """Return a figure with panels of these lengths, one below the other."""
+    """Return a figure with panels of these relative heights, below each other."""
     from plotly.subplots import make_subplots
 
     layout: dict[str, Any] = {"height": int(height), "margin": {"l": 10, "r": 10, "t": 30, "b": 50}}
@@ -168,7 +169,7 @@ def _rgb(color):
 
 
 def _text(label):
-    """Return a name as text: plotly takes some tags for its own."""
+    """Escape a name, because plotly interprets some HTML tags."""
     return escape(str(label), quote=False).replace("\n", "<br>")
 
 

@@ -1,4 +1,4 @@
-"""The distribution of item scores: bars of marks, or of bins, with what is known of each."""
+"""Plots of the distribution of item scores: bars with intervals, for scores or bins."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MARKS = 11  # distinct scores that are drawn one by one; more are put into bins
+_MARKS = 11  # with more distinct scores, bins are used
 _BINS = 12
 _PANELS = 12
 
@@ -35,28 +35,27 @@ def plot_item_scores(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw how the scores of items are distributed: the share of each mark, and the mean.
+    Plot the distribution of item scores, and the mean score.
 
-    Up to eleven distinct scores, such as the marks of a rubric, have a bar each, more of them are
-    put into bins. The line on a bar is the interval of its share, of the items that there may be,
-    in clusters like these where items come in clusters; the dot above the bars is the posterior
-    mean of the mean score with its interval, as in `bayescm.summary`. Items count by their weights.
+    Up to eleven distinct scores, such as the grades of a rubric, have one bar each; more scores are
+    binned. The line on a bar is the interval of its share in the population of items, or of similar
+    clusters if items come in clusters. The dot above the bars is the posterior mean of the mean
+    score with its interval, as in `bayescm.summary`. Items are weighted.
 
     Parameters
     ----------
     evidence : Dataset
-        From `bayescm.from_item_scores`; a panel for each system.
+        Result of `bayescm.from_item_scores`. Each system has a panel.
     prob : float in (0, 1), default 0.95
-        Mass of the intervals.
+        Probability of the intervals.
     kind : {"hdi", "eti"}
     display_names : mapping of str to str, optional
-        How systems and measures are written, where not as `bayescm.measures.display_name` writes
-        them, such as ``{"mean": "mean score", "gpt": "GPT"}``.
+        Display names of systems and measures, such as ``{"mean": "mean score", "gpt": "GPT"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw, if there is one panel; by default a new figure.
+        Axes to plot on, if there is one panel. By default a new figure.
 
     Returns
     -------
@@ -65,7 +64,7 @@ def plot_item_scores(
     Raises
     ------
     ValueError
-        If there are slices, or too many systems.
+        If there are slices or too many systems.
 
     Examples
     --------
@@ -120,7 +119,7 @@ def plot_item_scores(
 
 
 def _bars(evidence, scores):
-    """Return the edges (B + 1,) between bars, their centres and their width."""
+    """Return the edges (B + 1,) of the bars, their centres and their width."""
     marks = np.unique(scores[~np.isnan(scores)])
     if "lowest" in evidence.coords:
         ends = [evidence["lowest"].item(), evidence["highest"].item()]
@@ -133,14 +132,14 @@ def _bars(evidence, scores):
 
 
 def _counts(score, edges, weight):
-    """Return how many items there are between the edges, by their weights."""
+    """Return the weighted number of items in each bin."""
     has_score = ~np.isnan(score)
     bar = np.searchsorted(edges[1:-1], score[has_score], side="right")
     return np.bincount(bar, weight[has_score], len(edges) - 1)
 
 
 def _shares(evidence, counts, edges):
-    """Return the distributions of the shares of the bars, of each system."""
+    """Return the distributions of the bar shares, for each system."""
     importance = "weights_are" in evidence.coords and evidence["weights_are"].item() == "importance"
     if not importance and clusters_of(evidence) is None:
         pseudo_items = np.zeros(counts.shape[1])
@@ -155,7 +154,7 @@ def _shares(evidence, counts, edges):
 
 
 def _share_of_bar(index, edges):
-    """Return the measure of item scores that is the share of one bar."""
+    """Return the measure of item scores that equals the share of one bar."""
 
     def share(scores):
         return scores.mean(lambda score: np.searchsorted(edges[1:-1], score, side="right") == index)

@@ -1,4 +1,4 @@
-"""The confusion matrix itself, with an interval in every cell."""
+"""Plots of confusion matrices, with an interval in every cell."""
 
 from collections.abc import Callable
 from functools import partial
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 _WHOLES = {"actual": "actual class", "predicted": "predicted class", "all": "whole"}
 _AXES = {"actual": -1, "predicted": -2, "all": (-2, -1)}
-_FEW_IN_ONE_COLUMN = 4  # classes of a narrow figure whose cells have room for an interval
-_FEW = 10  # classes; with more only the counts are written, and the rows have their own panel
-_WRITTEN = 30  # classes; with more there are colours only
-_MOST = 100  # classes; with more nothing can be read
-# Up to this many classes: inches of a cell, points of its text, digits of its percentages.
+_FEW_IN_ONE_COLUMN = 4  # classes for which the cells of a narrow figure have room for an interval
+_FEW = 10  # with more classes, cells contain only counts, and intervals are in a separate panel
+_WRITTEN = 30  # with more classes, only colours are shown
+_MOST = 100  # largest number of legible classes
+# By number of classes: size of a cell in inches, font size in points, and percentage decimals.
 _SIZES = [(4, 1.25, 10, 1), (6, 1.15, 9, 1), (10, 0.85, 7.5, 1), (30, 0.3, 6, 0), (100, 0.16, 0, 0)]
 
 
@@ -65,56 +65,59 @@ def plot_matrix(
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw the confusion matrix with its counts, and each cell's proportion with an interval.
+    Plot a confusion matrix with counts, proportions and intervals.
 
-    From one matrix of counts, each cell is treated as a single proportion ("how many of this actual
-    class are predicted as that one?") with the interval of `bayescm.answers.proportion`. The
-    proportions and intervals are those of a model where one is named, of a fit, and of counts that
-    have a model of their own: those of folds and of groups, at a prevalence, and weighted. The two
-    agree for two classes and `dirichlet_multinomial`. For many classes its prior suits measures of
-    the whole matrix, but makes the interval of a confusion that was never observed far too short; a
-    proportion's own prior does not.
+    For a single matrix of counts, each cell is treated as a separate proportion ("how many examples
+    of this actual class are predicted as that class?") with the interval of
+    `bayescm.answers.proportion`. Proportions and intervals come from a model if one is named, for
+    fits, and for counts with a specific model: folds, groups, counts at a prevalence, and weighted
+    counts.
+
+    Both agree for two classes and `dirichlet_multinomial`. For many classes, the prior of this
+    model suits measures of the whole matrix, but makes the interval of an unobserved confusion far
+    too short. The prior of a separate proportion does not.
 
     Parameters
     ----------
     evidence : DataArray or DataTree
-        One matrix of counts, the matrices of folds or of groups, which a model pools, or a fit.
+        A single matrix of counts, matrices of folds or groups that a model pools, or a fit.
     per : {"actual", "predicted", "all"}
-        What the proportions refer to: each row (the diagonal is the recall), each column (the
-        precision), or all examples.
+        Denominator of the proportions: rows (recall on the diagonal), columns (precision on the
+        diagonal), or all examples.
     prob : float in (0, 1), default 0.95
-        Mass of the intervals.
+        Probability of the intervals.
     kind : {"hdi", "eti"}
-        Highest density or equal tails.
+        Highest-density or equal-tailed intervals.
     order : {"labels", "error"}, optional
-        The order of the classes: that of the labels, or the class that is most often wrong first,
-        which is the default for more than ten classes.
+        Order of the classes: as in the labels, or by decreasing error rate. The latter is the
+        default for more than ten classes.
     of, n, model, positive, draws, random_seed
-        See `bayescm.interval`. Of a fit only ``positive`` can be chosen. Without a model the
-        intervals are exact, and ``n``, ``draws`` and a seed are refused.
+        See `bayescm.interval`. For a fit, only ``positive`` can be chosen. Without a model the
+        intervals are exact, and ``n``, ``draws`` and a seed are not accepted.
     concentration : float, array_like, DataArray or callable, optional
-        The prior of the model; without one the prior pseudo-counts on either side of each
+        Prior of the model. Without a model, the prior pseudo-counts on either side of each
         proportion, by default 0.5.
     display_names : mapping of str to str, optional
-        How classes and measures are written, where not as `bayescm.measures.display_name` writes
-        them, such as ``{1: "ill", 0: "healthy", "recall": "sensitivity"}``.
+        Display names of classes and measures, such as ``{1: "ill", 0: "healthy", "recall":
+        "sensitivity"}``.
     ax : matplotlib.axes.Axes, optional
-        Where to draw the matrix; by default a new figure.
+        Axes to plot the matrix on. By default a new figure.
     **keywords
-        The model's further keywords.
+        Further keywords of the model.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Colour shows the proportion: the observed one, or the mean by a model. With more than ten
-        classes the cells hold counts alone, small proportions get stronger colours (a square-root
-        scale), and a panel beside the matrix has the interval of each class.
+        Figure in which colour shows the observed proportion, or its mean by a model. With more than
+        ten classes, cells contain only counts, a square-root scale enhances small proportions, and
+        a panel beside the matrix shows the interval of each class.
 
     Raises
     ------
     ValueError
-        If there is more than one matrix, such as one of every classifier or of every fold that the
-        model does not pool, there are more than a hundred classes, or a keyword has no effect.
+        If there are several matrices, such as those of several classifiers or of folds that the
+        model does not pool, if there are more than a hundred classes, or if a keyword has no
+        effect.
 
     References
     ----------
@@ -183,12 +186,12 @@ def plot_matrix(
 
 
 def _has_room(classes):
-    """Return whether a cell has room for its share and its interval."""
+    """Check whether a cell has room for its share and its interval."""
     return classes <= (_FEW_IN_ONE_COLUMN if is_narrow() else _FEW)
 
 
 def _draw_cells(page, counts, shares, ends, per):
-    """Draw the matrix with what is written in its cells."""
+    """Plot the matrix with the contents of its cells."""
     from matplotlib.colors import Normalize, PowerNorm
 
     axes, classes = page.axes, len(shares)
@@ -196,7 +199,7 @@ def _draw_cells(page, counts, shares, ends, per):
     norm = Normalize(0, 1) if few else PowerNorm(0.5, 0, 1)
     aspect = "equal" if few or not page.is_new else "auto"
     image = axes.imshow(shares, cmap=style.colormap(), norm=norm, aspect=aspect)
-    axes.set_facecolor(style.muted(0.15))  # seen where a class has no examples
+    axes.set_facecolor(style.muted(0.15))  # visible if a class has no examples
     label = f"proportion of the {_WHOLES[per]}"
     bar = page.figure.colorbar(image, ax=page.panels, shrink=0.7 if few else 0.5, label=label)
     bar.outline.set_visible(False)
@@ -241,7 +244,7 @@ def _name_classes(axes, counts):
 
 
 def _draw_classes(axes, shares, ends, measure):
-    """Draw the diagonal with its intervals: a row for each class."""
+    """Plot the diagonal with its intervals, with one row per class."""
     y = np.arange(len(shares))
     rows(axes, y, ends[y, y], np.diag(shares), color=style.color(0), width=1.2, size=3)
     axes.set_xlim(-0.02, 1.02)
@@ -253,7 +256,7 @@ def _draw_classes(axes, shares, ends, measure):
 
 
 def has_model(counts: xr.DataArray, keywords: dict[str, Any]) -> bool:
-    """Return whether the shares are a model's: one that is named, or that such counts have."""
+    """Check whether a model is named, or required by the type of counts."""
     if keywords.keys() - {*ASKED, "concentration"}:
         return True
     if keywords.get("of", "parameter") != "parameter":
@@ -262,7 +265,7 @@ def has_model(counts: xr.DataArray, keywords: dict[str, Any]) -> bool:
 
 
 def _of_counts(evidence, per, *, of="parameter", concentration=0.5, **unused):
-    """Return counts, observed shares, and the distribution of each cell's share as a proportion."""
+    """Return counts, observed shares, and the distribution of each cell's share."""
     if unused:
         todo = "leave them out, or name a model, such as `model='dirichlet_multinomial'`"
         what = "the intervals of proportions are exact, and need no such keywords"
@@ -279,8 +282,8 @@ def _of_model(evidence, per, question):
     """
     Return counts, and the means and distributions of the shares by a model.
 
-    Each share is a measure of the cells, so that the diagonal of the rows is the recall that
-    `bayescm.interval` gives by the same model.
+    Each share is a measure of the cells. With rows as denominators, the diagonal equals the recall
+    of `bayescm.interval` for the same model.
     """
     posterior, of = select_estimand(posterior_of(evidence, question), question.of)
     if posterior.template.dims:
@@ -313,7 +316,7 @@ def _of_tree(tree, per, **keywords):
         raise fail("a fit has its model and prior", [*keywords], "no keywords of a model", todo)
     name = variables_of(tree)["parameter"]
     theta = cells_of(tree, "posterior", name)
-    over = extra_dims(tree, theta)  # folds, whose shares are averaged draw by draw
+    over = extra_dims(tree, theta)  # shares are averaged over folds for each draw
     _one_matrix(theta, ("chain", "draw", *over))
     cells = theta.transpose("chain", "draw", *over, *CELLS).values
     cells = cells.reshape(-1, *cells.shape[2:])

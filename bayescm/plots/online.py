@@ -1,4 +1,4 @@
-"""The history of an online evaluation: intervals over time, batches and alarms."""
+"""Plots of the history of an online evaluation: intervals over time, batches and alarms."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WIDTH = 8.0  # inches of the figure
-_HEIGHT = 2.1  # inches of a panel
-_MOST = 12  # panels; more are too many to read
+_WIDTH = 8.0  # width of the figure in inches
+_HEIGHT = 2.1  # height of a panel in inches
+_MOST = 12  # largest number of legible panels
 
 
 def plot_history(
@@ -39,33 +39,33 @@ def plot_history(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw the interval of every measure over time, one panel each.
+    Plot the interval of every measure over time, one panel each.
 
     Parameters
     ----------
     history : Dataset
-        As `online.Monitor.history` returns it: variables with dims (step, [class], bound), the
-        coord ``at`` or else the numbers of the steps on the axis. Where the coord ``since`` says
-        that it begins anew, a line is drawn.
+        Result of `online.Monitor.history`: variables with dims (step, [class], bound). The x axis
+        shows the coordinate ``at`` or, without it, step numbers. If the coordinate ``since``
+        indicates a restart, a line is drawn.
     batches : DataArray or Dataset, optional
-        The counts of each batch, dims (step, actual, predicted), or the values themselves, as
-        ``observed`` of a monitor returns them: dots.
+        Counts of each batch, dims (step, actual, predicted), or values as returned by ``observed``
+        of a monitor. They are shown as dots.
     alarms : DataFrame, optional
-        As `online.alarms` returns them: marked in the panel of their measure, at the value of
-        their batch. A change in the answers is marked where the measure depends on a class whose
-        answers have changed; without the batches, in every panel.
+        Result of `online.alarms`. Alarms are marked in the panel of their measure, at the value of
+        their batch. A change in the predictions is marked if the measure depends on an affected
+        class or, without ``batches``, in every panel.
     floor : float or mapping of str to float, optional
-        Drawn as a line.
+        Lower limits, shown as lines.
     tolerated : mapping of str to pairs of float, optional
-        From where to where a measure is tolerated, as `online.Monitor.tolerated` returns it: two
+        Tolerated range of a measure, as returned by `online.Monitor.tolerated`. It is shown as two
         lines.
     title : str, optional
         First part of the heading, such as the name of the classifier.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     ax : matplotlib.axes.Axes, optional
-        Where to draw a single measure; by default a new figure.
+        Axes to plot on, for a single measure. By default a new figure.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def plot_history(
 
 
 def _parts(history):
-    """Return the steps between changes: those whose evidence begins at the same batch."""
+    """Return the segments between changes: steps whose data begin with the same batch."""
     number = history.sizes["step"]
     if "since" not in history.coords:
         return [slice(0, number)]
@@ -137,7 +137,7 @@ def _parts(history):
 
 
 def _add_legend(page):
-    """Name the lines of all panels once, beside them."""
+    """Add a common legend for the lines of all panels, next to them."""
     handles: dict[str, Any] = {}
     for axes in page.panels:
         lines, labels = axes.get_legend_handles_labels()
@@ -160,7 +160,7 @@ def _add_legend(page):
 
 
 def _draw_batches(axes, time, batches, name, where):
-    """Draw the values of the batches, and return them."""
+    """Plot the values of the batches, and return them."""
     if not isinstance(batches, xr.Dataset):
         batches = measure(batches, resolve(str(name)))
     values = batches[name].sel(where).values
@@ -169,7 +169,7 @@ def _draw_batches(axes, time, batches, name, where):
 
 
 def _changed_classes(batches, alarms):
-    """Return for each step with an alarm of a change the classes whose answers have changed."""
+    """Return the classes with changed predictions, for each step with a change alarm."""
     if not isinstance(batches, xr.DataArray) or alarms is None:
         return {}
     steps, begin, changed = batches["step"].values.tolist(), 0, {}
@@ -184,7 +184,7 @@ def _changed_classes(batches, alarms):
 
 
 def _of_panel(alarms, name, where, changed, batches):
-    """Return the alarms of a panel: of its measure, and changes of what the measure depends on."""
+    """Return the alarms of a panel: of its measure, and changes that affect the measure."""
     label = value_name(str(name), where)
     index = ", ".join(f"{dim} {value}" for dim, value in where.items())
     shown = alarms["measure"].isin({label, str(name), f"{name} ({index})"})
@@ -197,7 +197,7 @@ def _of_panel(alarms, name, where, changed, batches):
 
 
 def _needed_classes(name, where, batches):
-    """Say on which classes' answers a measure depends: whose answers move it when they move."""
+    """Return the classes on whose predictions a measure depends."""
     labels = batches.indexes["actual"]
     size = len(labels)
     cells = np.ones((size, size)) + 3 * np.eye(size)
@@ -211,7 +211,7 @@ def _needed_classes(name, where, batches):
 
 
 def _mark_alarms(axes, time, history, alarms, heights):
-    """Mark alarms at the value of their batch, in rings where several rules meet at one."""
+    """Mark alarms at the value of their batch, with rings if several rules coincide."""
     index = {step: i for i, step in enumerate(history["step"].values.tolist())}
     rings: dict[int, int] = {}
     for number, rule in enumerate(dict.fromkeys([*RULES, *alarms["rule"]])):

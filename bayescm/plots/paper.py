@@ -1,4 +1,4 @@
-"""Figures as wide as the columns of a journal, with letters of the size of its text."""
+"""Figures in the column widths of a journal, with matching font sizes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,14 +12,14 @@ from bayescm.validate import fail
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_NATURAL = 10.0  # points of the letters that figures are laid out for
-SMALLEST = 6.0  # points of letters that journals print
-NARROW = 5.0  # inches; a narrower figure has its legend below, not at its side
-NARROWEST = 1.5  # inches of a panel that still reads, at letters of 8 points
+_NATURAL = 10.0  # font size in points for which figures are laid out
+SMALLEST = 6.0  # smallest font size in points that journals print
+NARROW = 5.0  # width in inches below which the legend is below the figure
+NARROWEST = 1.5  # minimum width of a legible panel in inches, at 8 points
 
 
 class Paper(NamedTuple):
-    """The inches of a figure's width, and the points of its letters beside those on a screen."""
+    """Width of a figure in inches, and font size relative to that on a screen."""
 
     width: float
     scale: float
@@ -33,16 +33,16 @@ def paper_columns(
     columns: float = 1, *, width: float = 3.5, gap: float = 0.2, font_size: float = 8.0
 ) -> Iterator[None]:
     """
-    Make the figures drawn inside as wide as some columns of a journal.
+    Format all figures created within the context for the columns of a journal.
 
     Parameters
     ----------
     columns : float, default 1
-        How many columns a figure spans, such as 1, 1.5 or 2.
+        Number of columns that a figure spans, such as 1, 1.5 or 2.
     width, gap : float
-        Inches of a column, and between two.
+        Width of a column, and gap between two columns, in inches.
     font_size : float, default 8
-        Points of the letters; headings, names and numbers keep their proportions.
+        Font size in points. Headings, names and numbers keep their relative sizes.
 
     Yields
     ------
@@ -55,8 +55,8 @@ def paper_columns(
 
     Notes
     -----
-    Panels stand below each other where they would be too narrow side by side. Fonts are embedded in
-    PDF by every plot, inside or not. Your own axes (``ax=``) keep their size.
+    Panels are placed below each other if they would be too narrow side by side. All plots embed
+    fonts in PDF, with or without this context. User-supplied axes (``ax=``) keep their size.
 
     Examples
     --------
@@ -86,18 +86,18 @@ def fitted(
     in_rows: bool = False,
 ) -> tuple[float, float, int, float]:
     """
-    Return width, height and panels beside each other of a figure, and the scale of its letters.
+    Return width, height, panels per row and font scale of a figure.
 
     Parameters
     ----------
     size : pair of float
-        The inches of the figure on a screen.
+        Size of the figure on a screen, in inches.
     number, columns : int
-        Panels in all, and beside each other on a screen.
+        Number of panels in total, and per row on a screen.
     narrowest : float
-        Inches of a panel that still reads, at letters of 8 points.
+        Minimum width of a legible panel in inches, at 8 points.
     in_rows : bool
-        Whether the height is for rows of text, and not for the aspect of the panel.
+        Whether the height depends on rows of text instead of the aspect ratio of the panel.
     """
     paper = _paper.get()
     if paper is None:
@@ -105,25 +105,25 @@ def fitted(
     most = max(1, int(paper.width / (narrowest * paper.scale / 0.8)))
     beside = min(columns, most)
     height = size[1] * paper.scale * -(-number // beside) / -(-number // columns)
-    if number == 1 and not in_rows and abs(size[1] / size[0] - 1) < 0.1:  # panels of one aspect
+    if number == 1 and not in_rows and abs(size[1] / size[0] - 1) < 0.1:  # square
         height = paper.width * size[1] / size[0]
     return paper.width, height, beside, paper.scale
 
 
 def is_narrow() -> bool:
-    """Return whether figures are narrow, such as one column of a journal."""
+    """Check whether figures are narrow, such as one column of a journal."""
     paper = _paper.get()
     return paper is not None and paper.width < NARROW
 
 
 def letters_of_a_label(usual: int) -> int:
-    """Return after how many letters a label at the side of a figure is broken into lines."""
+    """Return the number of letters after which a label at the side of a figure is wrapped."""
     paper = _paper.get()
     return usual if paper is None else min(usual, max(12, int(4 * paper.width / paper.scale)))
 
 
 def scale_letters(figure: "Figure", scale: float) -> None:
-    """Scale all the text of a figure, its lines and its markers."""
+    """Scale all text, lines and markers of a figure."""
     from matplotlib.text import Text
 
     if scale == 1.0:
@@ -135,7 +135,7 @@ def scale_letters(figure: "Figure", scale: float) -> None:
             if labels:
                 size = max(SMALLEST, float(labels[0].get_fontsize()) * scale)
                 axis.set_tick_params(which="both", labelsize=size)
-            # Ticks come and go with the limits: the axis knows the size of their labels.
+            # Ticks are recreated when the limits change, so the size is set on the axis.
             of_ticks = {*axis.findobj(Text)} - {axis.label, axis.get_offset_text()}
             texts = [text for text in texts if text not in of_ticks]
     for text in texts:

@@ -1,4 +1,4 @@
-"""Pairwise preferences as a picture: the win rate of every pair of systems."""
+"""Plots of pairwise preferences: win rates of all pairs of systems."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WRITTEN = 14  # systems; with more no numbers are written into the cells
-_MOST = 150  # systems; more are not drawn
-# Inches of a cell, by the number of systems.
+_WRITTEN = 14  # with more systems, cells contain no numbers
+_MOST = 150  # largest number of systems
+# Size of a cell in inches, by the number of systems.
 _INCHES = ((6, 0.95), (14, 0.72), (_MOST, 0.16))
 
-_CELL = 0.62  # inches of a cell with its numbers, at letters of 10 points
+_CELL = 0.62  # size in inches of a cell with its numbers, at 10 points
 
 
 def plot_preferences(
@@ -41,29 +41,28 @@ def plot_preferences(
     ties: float = TIES,
 ) -> "Figure":
     """
-    Plot how often each system is preferred to each other one.
+    Plot the rate at which each system is preferred to each other system.
 
-    The systems are in the order of their strength, the strongest first. The colour of a cell is the
-    win rate of the system of the row over the system of the column, in percent, ties counting half.
-    With up to fourteen systems a cell has this number, its interval, and the number of votes on the
-    pair.
+    Systems are sorted by strength, with the strongest first. The colour of a cell is the win rate
+    in percent of the row system over the column system, with ties counting half. With up to
+    fourteen systems, cells contain this number, its interval, and the number of votes on the pair.
 
     Parameters
     ----------
     votes : Dataset
-        From `bayescm.from_preferences` or `bayescm.from_rankings`.
+        Result of `bayescm.from_preferences` or `bayescm.from_rankings`.
     systems : sequence of str, optional
-        Systems in the plot; by default all. The strengths are learned from all votes.
+        Systems in the plot. By default all systems. The strengths are estimated from all votes.
     prob : float in (0, 1), default 0.95
-        Mass of the intervals.
+        Probability of the intervals.
     kind : {"hdi", "eti"}
     draws : int, optional
-        Posterior draws.
+        Number of posterior draws.
     random_seed : int, default 0
     display_names : mapping of str to str, optional
-        Names of systems.
+        Display names of systems.
     ax : matplotlib.axes.Axes, optional
-        Axes to plot on; by default a new figure.
+        Axes to plot on. By default a new figure.
     spread, first, ties : float
         Priors; see `bayescm.models.preferences`.
 

@@ -1,4 +1,4 @@
-"""Numbers of examples: learning curves, by those to train on, and plans, by those to test on."""
+"""Plots about sample size: learning curves, and plans for test sets."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -27,21 +27,21 @@ def plot_learning_curve(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw a measure by the number of examples trained on, with its intervals.
+    Plot a learning curve: a measure by number of training examples, with intervals.
 
     Parameters
     ----------
     table : DataFrame
-        From `bayescm.learners.learning_curve`, of one measure; a line for each classifier or class.
-        What the intervals are is said by its ``attrs``, ``prob`` and ``kind``.
+        Table returned by `bayescm.learners.learning_curve`, with a single measure. There is a line
+        for each classifier or class. The attributes ``prob`` and ``kind`` describe the intervals.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     colors : mapping of str to color, optional
-        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep one colour in all plots of
-        a session.
+        Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
+        plots of a session.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------
@@ -50,8 +50,8 @@ def plot_learning_curve(
     Raises
     ------
     ValueError
-        If the table is of several measures or of too many lines to tell apart, or is not a
-        learning curve.
+        If the table has several measures, too many lines for a legible plot, or is not a learning
+        curve.
 
     Examples
     --------
@@ -104,27 +104,27 @@ def plot_plan(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw the expected width of a measure's interval against the size of the test set.
+    Plot the expected width of an interval against the size of the test set.
 
     Parameters
     ----------
     measure : str or callable
-        A measure of two classes.
+        Measure of two classes.
     width : float, optional
-        The width wanted, drawn as a line.
+        Required width, shown as a line.
     assurance : float in (0, 1)
-        Probability that the interval is no wider than the upper curve.
+        Probability that the interval is at most as wide as the upper curve.
     expect, pilot, prevalence, prob, kind
-        See `bayescm.plan`. With a prevalence the axis counts examples, such as patients, who have
-        as many of the class of the measure as is to be expected.
+        See `bayescm.plan`. With a prevalence, the axis counts all examples, such as patients, with
+        the expected number in the class of the measure.
     n : int, optional
-        The size of interest, by default 1000: the axis runs from a tenth to three times this. It is
-        drawn as a line where it is passed.
+        Size of interest, by default 1000. The axis ranges from a tenth to three times this size. It
+        is shown as a line if it is passed.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
 
     Returns
     -------

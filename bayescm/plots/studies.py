@@ -1,4 +1,4 @@
-"""Studies of diagnostic accuracy: their summary in ROC space, and a paired forest."""
+"""Plots of diagnostic accuracy studies: summary ROC plots, and paired forest plots."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -32,20 +32,19 @@ if TYPE_CHECKING:
 
 _DRAWS = 4000
 _MEASURES = ("recall", "specificity")
-# Studies are of a diagnostic test: pictures of them are in the words of medicine, unless the
-# display names say otherwise.
+# By default, these plots use medical terms, because the studies evaluate diagnostic tests.
 MEDICAL_NAMES = {"recall": "sensitivity", "fpr": "1 - specificity"}
-# Estimands of all studies together.
+# Estimands for all studies jointly.
 _POOLED = ("typical", "population", "new")
-# Dims whose members are no studies: they share examples, classifiers or training data.
+# Dimensions whose members are not studies: they share examples, classifiers or training data.
 _NO_STUDIES = ("classifier", "fold", "repeat", "half", "step")
-_ROW = 0.28  # inches of a study
-MOST_STUDIES = 80  # more are too many to read
-# Points at the side of a panel.
-_RIGHT = 32  # end of the column of right answers
-_WRONG = 68  # end of the column of wrong answers
+_ROW = 0.28  # height in inches of the row of a study
+MOST_STUDIES = 80  # largest number of legible studies
+# Positions in points to the right of a panel.
+_RIGHT = 32  # end of the column of correct predictions
+_WRONG = 68  # end of the column of wrong predictions
 _INTERVALS = 76  # start of the column of intervals
-_NARROWEST = 3.0  # inches of a panel with its intervals, at letters of 8 points
+_NARROWEST = 3.0  # width in inches of a panel with intervals, at 8 points
 _COUNTED = {"recall": ("TP", "FN"), "specificity": ("TN", "FP")}
 
 
@@ -60,50 +59,50 @@ def plot_sroc(
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw studies in ROC space with their summary point, its region, and that of a new study.
+    Plot studies in ROC space with a summary point, and credible and prediction regions.
 
     Parameters
     ----------
     counts : DataArray, dims (group, actual, predicted)
-        Counts of two classes, a group for each study. Another dim, such as ``hospital``, is what
-        the studies are called in the picture.
+        Counts of two classes, with one group per study. If the dimension has another name, such as
+        ``hospital``, the plot uses this name for the studies.
     prob : float in (0, 1), default 0.95
-        Mass of both regions and of the curve's band.
+        Probability of both regions and of the band of the curve.
     concentration : float or array_like, optional
         Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
     random_seed : int, default 0
     display_names : mapping of str to str, optional
-        How measures and labels are written, where not in the words of medicine, such as
-        ``{"recall": "recall", "fpr": "false positive rate"}``.
+        Display names of measures and labels, instead of the medical terms, such as ``{"recall":
+        "recall", "fpr": "false positive rate"}``.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on. By default a new figure.
     **keywords
-        Further ones of `bayescm.models.hierarchical_groups`.
+        Further keywords of `bayescm.models.hierarchical_groups`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A circle for each study, its area in proportion to its examples; the typical study with its
-        region (solid) and the region of a new study (dashed), ellipses on the logit scale that
-        hold `prob` of the posterior; the summary ROC curve with a pointwise
-        band, over the values of 1 - specificity that were observed.
+        Figure with a circle for each study, whose area is proportional to its number of examples.
+        It shows the typical study with its region (solid) and the region of a new study (dashed).
+        Both are ellipses on the logit scale with posterior probability `prob`. The summary ROC
+        curve has a pointwise band and covers the observed values of 1 - specificity.
 
     Raises
     ------
     ValueError
-        If there is no dim of studies, or more than two classes.
+        If there is no dimension of studies, or there are more than two classes.
 
     Warns
     -----
     UserWarning
-        If sensitivity and specificity rise together over the studies: the curve is not drawn, which
-        would run against them.
+        If sensitivity and specificity are positively correlated over the studies. The curve is then
+        omitted, because it would contradict the data.
 
     Notes
     -----
-    On the logit scale the curve is the line through the typical study whose slope is the ratio of
-    the two standard deviations between studies, as in the model of Rutter and Gatsonis. It is that
-    of a cut-off that differs between studies, which trades one rate for the other.
+    On the logit scale, the curve is the line through the typical study whose slope is the ratio of
+    the two between-study standard deviations, as in the model of Rutter and Gatsonis. It describes
+    how sensitivity and specificity trade off if the cut-off differs between studies.
 
     References
     ----------
@@ -167,7 +166,7 @@ def _in_words_of_medicine(display_names):
 
 
 def _observed(counts):
-    """Return the false positive rates and recalls of studies that have both, and their sizes."""
+    """Return false positive rates, recalls and sizes of the studies that have both rates."""
     (tn, fp), (fn, tp) = counts.values.transpose(1, 2, 0).astype(float)
     defined = (tp + fn > 0) & (fp + tn > 0)
     fpr, recall = (part[defined] / (part + rest)[defined] for part, rest in ((fp, tn), (tp, fn)))
@@ -182,7 +181,7 @@ def _logits(theta):
 
 
 def _ellipse(logits, prob):
-    """Return the rim of the ellipse on the logit scale that holds a share of the draws."""
+    """Return the boundary of the ellipse on the logit scale that contains a share of the draws."""
     center, root = np.median(logits, axis=0), np.linalg.cholesky(np.cov(logits.T))
     distance = np.linalg.norm(np.linalg.solve(root, (logits - center).T), axis=0)
     angle = np.linspace(0, 2 * np.pi, 200)
@@ -191,8 +190,8 @@ def _ellipse(logits, prob):
 
 
 def _summary_curve(typical, spread, fpr, prob):
-    """Return false positive rates, and the lower, middle and upper curve of recall over them."""
-    # The spreads are of prevalence, recall and specificity; the last is that of alarms too.
+    """Return false positive rates, and the lower, middle and upper recall curve at these rates."""
+    # Spreads are ordered prevalence, recall, specificity; the last equals that of the fpr.
     slope = (spread[:, 1] / spread[:, 2])[:, None]
     low, high = np.clip([fpr.min(), fpr.max()], 0.005, 0.995)
     x = np.linspace(low, high, 100)
@@ -211,37 +210,39 @@ def plot_studies(
     **keywords: Any,
 ) -> "Figure":
     """
-    Draw sensitivity and specificity of every study beside each other, and of all together below.
+    Plot sensitivity and specificity of every study side by side, with pooled estimates.
 
     Parameters
     ----------
     counts : DataArray, dims (group, actual, predicted)
-        Counts of two classes, a group for each study. Another dim, such as ``hospital``, is what
-        the studies are called in the picture.
+        Counts of two classes, with one group per study. If the dimension has another name, such as
+        ``hospital``, the plot uses this name for the studies.
     prob : float in (0, 1), default 0.95
-        Mass of the intervals.
+        Probability of the intervals.
     kind : {"hdi", "eti"}
-        Highest density or equal tails.
+        Highest-density or equal-tailed intervals.
     concentration : float or array_like, optional
         Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
     random_seed : int, default 0
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not in the words of medicine, such as
+        Display names of measures, dimensions and labels, instead of the medical terms, such as
         ``{"recall": "recall"}``.
     **keywords
-        Further ones of `bayescm.models.hierarchical_groups`.
+        Further keywords of `bayescm.models.hierarchical_groups`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Every study by itself, with its true positives and false negatives beside its sensitivity,
-        its true negatives and false positives beside its specificity, and, by the model of groups,
-        the typical study, the mean over all studies there may be, and a new study.
+        Figure with the separate estimates of every study. True positives and false negatives are
+        next to the sensitivity, and true negatives and false positives next to the specificity. The
+        rows below, from the model of groups, are the typical study, the mean of the population of
+        studies, and a new study.
 
     Raises
     ------
     ValueError
-        If there is no dim of studies, more than two classes, or too many studies to read.
+        If there is no dimension of studies, more than two classes, or too many studies for a
+        legible plot.
 
     Examples
     --------
@@ -260,16 +261,16 @@ def plot_studies(
     if studies > MOST_STUDIES:
         todo = "select some studies"
         raise fail("too many studies to read", studies, f"at most {MOST_STUDIES}", todo)
-    names = [f"{word} {number}" for number in range(studies)]  # as tables number them
+    names = [f"{word} {number}" for number in range(studies)]  # numbered as in tables
     if "group" in counts.coords:
         names = [display_label(name, display_names) for name in counts["group"].values.tolist()]
     single = _single(counts, prob, kind)
     posterior = _posterior(counts, concentration, random_seed, keywords)
     pooled = _pooled(posterior, prob, kind, random_seed)
     together = [f"typical {word}", f"mean of {plural(word)}", f"new {word}"]
-    y = np.r_[:studies, studies + 1 : studies + 1 + len(_POOLED)]  # a gap between them
+    y = np.r_[:studies, studies + 1 : studies + 1 + len(_POOLED)]  # separated by a gap
     size = (8.6, _ROW * (studies + 4) + 1.4)
-    # One column of a journal has room for the intervals, but not for the counts as well.
+    # One column of a journal has room for intervals, but not also for counts.
     narrow = is_narrow()
     with canvas(size, number=2, columns=2, narrowest=_NARROWEST, sharey=not narrow) as page:
         for axes, measure in zip(page.panels, _MEASURES, strict=True):
@@ -281,7 +282,7 @@ def plot_studies(
             numbers = zip([*centers, *centers_pooled], [*ends, *ends_pooled], strict=True)
             texts = [f"{center:.2f} [{low:.2f}, {high:.2f}]" for center, (low, high) in numbers]
             beyond = 6 if narrow else _INTERVALS * page.scale
-            write_beside(axes, y, texts, at=1.02, points=beyond)  # beyond a marker at 1
+            write_beside(axes, y, texts, at=1.02, points=beyond)  # to the right of markers at 1
             columns = zip(_COUNTED[measure], _counted(counts, measure), strict=True)
             for points, (name, cell) in zip((_RIGHT, _WRONG), columns, strict=True):
                 if narrow:
@@ -298,14 +299,14 @@ def plot_studies(
 
 
 def _counted(counts, measure):
-    """Return of each study how many of one class are predicted right, and how many wrong."""
+    """Return the numbers of right and wrong predictions in one class, for each study."""
     index = int(measure == "recall")
     of_class = counts.values[:, index]
     return of_class[:, index], of_class[:, 1 - index]
 
 
 def _single(counts, prob, kind):
-    """Return by measure the means and intervals of every study by itself."""
+    """Return means and intervals of every single study, by measure."""
     batch = counts.rename(group="batch")
     rows = {}
     for name in _MEASURES:
@@ -315,7 +316,7 @@ def _single(counts, prob, kind):
 
 
 def _posterior(counts, concentration, random_seed, keywords):
-    """Return the posterior of the groups, which a prior of another family makes a sampled one."""
+    """Return the posterior of the groups, which is sampled if the prior has another family."""
     question = Question(
         model="hierarchical_groups",
         concentration=concentration,
@@ -326,7 +327,7 @@ def _posterior(counts, concentration, random_seed, keywords):
 
 
 def _pooled(posterior, prob, kind, random_seed):
-    """Return by measure the means and intervals of what one posterior says of all studies."""
+    """Return means and intervals of all pooled estimands, by measure."""
     resolved_measures = resolve_measures(posterior, list(_MEASURES))
     answers = [
         posterior.distributions(resolved_measures, of=of, random_seed=random_seed) for of in _POOLED
@@ -341,7 +342,7 @@ def _pooled(posterior, prob, kind, random_seed):
 
 
 def studies_of(counts: xr.DataArray, display_names: DisplayNames) -> tuple[xr.DataArray, str]:
-    """Return counts of two classes with the dim group, and what one of the groups is called."""
+    """Return counts of two classes with dimension ``group``, and the name of one group."""
     counts = as_counts(counts)
     dims = [dim for dim in counts.dims if dim not in CELLS]
     if len(dims) != 1 or dims[0] in _NO_STUDIES:

@@ -1,4 +1,4 @@
-"""Colours that suit the style in force, and the words of headings, panels and legends."""
+"""Colours that suit the current style, and the words in headings, panels and legends."""
 
 import math
 from collections import Counter
@@ -21,14 +21,14 @@ from bayescm.measures.display_names import (
 )
 from bayescm.validate import fail, suggest
 
-# Okabe and Ito's colours, told apart by colour-blind readers too, and their brighter sisters for
-# dark backgrounds; markers and lines say the same twice. The last one is the colour of the text.
+# Okabe and Ito's colour-blind safe palette, and brighter versions for dark backgrounds. Markers and
+# line styles repeat the distinction. The last colour is that of the text.
 _LIGHT = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 _DARK = ["#56B4E9", "#FF9248", "#2FD0A5", "#F0A6CC", "#F0E442", "#9AA7FF"]
 MOST_COLORS = len(_LIGHT) + 1
 MARKERS = ["o", "s", "D", "^", "v", "P", "X"]
 LINES = ["-", "--", "-.", ":"]
-_LUMINANCE = [0.299, 0.587, 0.114]  # of red, green and blue, as in ITU-R BT.601
+_LUMINANCE = [0.299, 0.587, 0.114]  # weights of red, green and blue (ITU-R BT.601)
 
 
 def color(i: int) -> Any:
@@ -37,33 +37,33 @@ def color(i: int) -> Any:
     return [*colors, foreground()][i % MOST_COLORS]
 
 
-# A colour for each name, as the argument ``colors`` of plots.
+# Colours by name, the type of the argument ``colors`` of plots.
 Colors = Mapping[Any, Any] | None
 
 
 class Look(NamedTuple):
-    """How a classifier, a class or another member is drawn."""
+    """Style of a classifier, a class or another member."""
 
     color: Any
     marker: str
     line: str
 
 
-# The number of the colour, marker and line of each name that was drawn in this session.
+# Indices of colour, marker and line of each name that was plotted in this session.
 numbers_of_names: dict[str, int] = {}
 
 
 def looks(members: Sequence[Sequence[Any]], colors: Colors = None) -> list[Look]:
     """
-    Return colour, marker and line of members; a name keeps its own in all plots of a session.
+    Return the style of each member; a name keeps its style in all plots of a session.
 
     Parameters
     ----------
     members : sequence of sequences of labels
-        The labels of each member, such as its classifier and its class. An empty sequence is the
-        only member of its plot.
+        Labels of each member, such as its classifier and its class. An empty sequence stands for
+        the only member of a plot.
     colors : mapping of label to color, optional
-        The user's colours.
+        Colours chosen by the user.
     """
     check_colors(colors, [label for labels in members for label in labels])
     numbers = _numbers([tuple(labels) for labels in members])
@@ -78,9 +78,9 @@ def looks(members: Sequence[Sequence[Any]], colors: Colors = None) -> list[Look]
 def looks_at(
     where: Sequence[Mapping[Hashable, Any]], colors: Colors = None
 ) -> list[tuple[Mapping[Hashable, Any], Look]]:
-    """Return members, each as its labels by dim, with how they are drawn."""
-    # Labels that all members have in common are left out: a classifier's curves look alike in plots
-    # of different measures.
+    """Return members, as labels by dimension, with their styles."""
+    # Labels common to all members are ignored, so that a classifier has the same style in plots of
+    # different measures.
     differing = {dim for dim in where[0] if len({index.get(dim) for index in where}) > 1} or {
         dim for dim in where[0] if dim != "measure"
     }
@@ -98,7 +98,7 @@ def looks_at(
 
 
 def looks_of_rows(names: Sequence[Any], colors: Colors = None) -> list[Look]:
-    """Return how rows with a name each are drawn; many look alike, but for the user's colours."""
+    """Return the styles of named rows, which are all equal except for the user's colours."""
     names = list(names)
     if len(names) <= MOST_COLORS:
         return looks([[name] for name in names], colors)
@@ -107,7 +107,7 @@ def looks_of_rows(names: Sequence[Any], colors: Colors = None) -> list[Look]:
 
 
 def roles(names: Sequence[str], colors: Colors = None) -> dict[str, Look]:
-    """Return how the parts of a plot are drawn, such as prior and posterior: always alike."""
+    """Return the fixed styles of the parts of a plot, such as prior and posterior."""
     check_colors(colors, names)
     return {
         name: Look((colors or {}).get(name, color(i)), MARKERS[i % len(MARKERS)], LINES[i % 4])
@@ -116,7 +116,7 @@ def roles(names: Sequence[str], colors: Colors = None) -> dict[str, Look]:
 
 
 def check_colors(colors: Colors, labels: Sequence[Any]) -> None:
-    """Raise an error if colours are not colours, or not of something that is drawn."""
+    """Raise an error for invalid colours, or for colours of names that are not in the plot."""
     from matplotlib.colors import is_color_like
 
     if colors is None:
@@ -136,7 +136,7 @@ def check_colors(colors: Colors, labels: Sequence[Any]) -> None:
 
 
 def _numbers(members):
-    """Return the number of each member: the one of the session, unless two would share it."""
+    """Return the index of each member, fixed within a session unless two would share it."""
     taken: dict[tuple, int] = {}
     for member in dict.fromkeys(members):
         number = numbers_of_names.get(_name(member))
@@ -145,9 +145,9 @@ def _numbers(members):
     for member in dict.fromkeys(members):
         if member in taken:
             continue
-        is_name = any(isinstance(label, str) for label in member)  # a position is not a name
+        is_name = any(isinstance(label, str) for label in member)  # positions are not names
         used = [Counter(taken.values())]
-        # Names of other plots may join these later: take a number that few names have.
+        # Other plots may add names later, so use the number with the fewest names.
         used += [Counter(numbers_of_names.values())] if is_name else []
         taken[member] = min(range(MOST_COLORS), key=lambda i: (*(count[i] for count in used), i))
         if is_name:
@@ -165,17 +165,17 @@ def foreground() -> Any:
 
 
 def background() -> Any:
-    """Return the colour behind the curves."""
+    """Return the background colour."""
     return tuple(_rgb("axes.facecolor"))
 
 
 def muted(share: float = 0.65) -> Any:
-    """Return a mixture of text and background: so much of the text's colour."""
+    """Return a mixture of text and background colour, with a share of the text colour."""
     return tuple(share * _rgb("text.color") + (1 - share) * _rgb("axes.facecolor"))
 
 
 def colormap():
-    """Return a colour map from the background to a strong blue."""
+    """Return a colour map from the background colour to a strong blue."""
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -185,13 +185,13 @@ def colormap():
 
 
 def text_color_on(value: float) -> Any:
-    """Return the colour of text that can be read on a value of the colour map."""
+    """Return a text colour that is legible on a value of the colour map."""
     light = np.array(colormap()(float(np.nan_to_num(value)))[:3]) @ _LUMINANCE > 0.5
     return "black" if light else "white"
 
 
 def is_dark() -> bool:
-    """Say whether the style in force has a dark background."""
+    """Check whether the current style has a dark background."""
     return bool(_rgb("axes.facecolor") @ _LUMINANCE < 0.5)
 
 
@@ -204,7 +204,7 @@ def _rgb(name):
 
 
 def panels(values: xr.DataArray, over: Sequence[str]) -> list[dict[Hashable, Any]]:
-    """Return every index of the dims of a variable but those it is drawn over, by label."""
+    """Return all indices, by label, of the dimensions that are not part of a panel."""
     dims = [dim for dim in values.dims if dim not in over]
     labels = [values[dim].values.tolist() for dim in dims]
     shape = [len(names) for names in labels]
@@ -215,29 +215,29 @@ def panels(values: xr.DataArray, over: Sequence[str]) -> list[dict[Hashable, Any
 
 
 def check_few(lines: Sequence, what: str = "curves") -> None:
-    """Raise where there are more lines than colours."""
+    """Raise an error if there are more lines than colours."""
     if len(lines) > MOST_COLORS:
         allowed, todo = f"at most {MOST_COLORS}", "select some of them"
         raise fail(f"too many {what} to tell apart", len(lines), allowed, todo)
 
 
 def label(name: Hashable, where: Mapping[Hashable, Any], display_names: DisplayNames = None) -> str:
-    """Return the label of a measure at an index of its dims."""
+    """Return the label of a measure at an index of its dimensions."""
     return with_index(display_name(str(name), display_names), index_words(where, display_names))
 
 
 def index_words(where: Mapping[Hashable, Any], display_names: DisplayNames = None) -> list[str]:
-    """Say where along each dim something is, for readers."""
+    """Return the label of each dimension in words."""
     return [
         f"{display_dim(dim, display_names)} {display_label(value, display_names)}"
-        if dim != "of"  # the column of the estimand
+        if dim != "of"  # column of the estimand
         else display_label(value, display_names)
         for dim, value in where.items()
     ]
 
 
 def wrapped(text: Any, width: int = 30) -> str:
-    """Break a long label into lines, at its spaces and underscores first."""
+    """Break a long label into lines, preferably at spaces and underscores."""
     if len(str(text)) <= width:
         return str(text)
     marked = str(text).replace("_", "_\u200b").replace("/", "/\u200b")
@@ -246,55 +246,55 @@ def wrapped(text: Any, width: int = 30) -> str:
 
 
 def longest_line(labels: Sequence[str]) -> int:
-    """Return the number of characters of the longest line of some labels."""
+    """Return the number of characters in the longest line of some labels."""
     return max((len(line) for text in labels for line in str(text).split("\n")), default=0)
 
 
 def scale_of(measure: str, ends: tuple[float, float] | None) -> tuple:
     """
-    Return the scale of a measure: measures of one scale share an axis.
+    Return the scale of a measure. Measures with the same scale share an axis.
 
     Parameters
     ----------
     measure : str
     ends : pair of float, optional
-        The lowest and the highest value of the measure, by default 0 and 1.
+        Lowest and highest value of the measure. By default 0 and 1.
     """
     low, high = ends or (0.0, 1.0)
     if low >= -1 and high <= 1:
         return (-1.0, 1.0)
-    # A ratio without an upper end, such as a lift or an odds ratio, is on no other's scale.
+    # Unbounded ratios, such as lift or an odds ratio, have separate scales.
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (low, high, measure)
 
 
 def legend_above(axes: Any, names: Sequence[str], of_panels: Sequence[Any] = ()) -> None:
     """
-    Write the legend above a panel, in as many columns as the names leave room for.
+    Place the legend above a panel, in as many columns as fit.
 
     Parameters
     ----------
     axes : Axes
     names : sequence of str
     of_panels : sequence of Axes, optional
-        Panels whose members the legend names, if not those of the first one alone.
+        Panels whose members the legend describes, if there are several.
     """
     named: dict[str, Any] = {}
     for panel in of_panels or [axes]:
         handles, labels = panel.get_legend_handles_labels()
         named |= dict(zip(labels, handles, strict=True))
-    characters = int(90 * min(1, axes.figure.get_figwidth() / 7))  # that a line has room for
+    characters = int(90 * min(1, axes.figure.get_figwidth() / 7))  # that fit into a line
     columns = min(4, max(1, characters // (longest_line(names) + 6)))
     location: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
     axes.legend(named.values(), named, **location, ncols=columns, frameon=False, fontsize=9)
 
 
 def axis_name(measure: str, usual: str, display_names: DisplayNames = None) -> str:
-    """Return what an axis of a measure is called: its words in full, unless others are stated."""
+    """Return the axis label of a measure: the unabbreviated name, unless the user chose another."""
     return display_name(measure, {measure: usual, **check_display_names(display_names)})
 
 
 def positive_class(evidence: Any, positive: Any = None, display_names: DisplayNames = None) -> str:
-    """Say which class is the positive one, or nothing where there is none or its name says it."""
+    """Name the positive class; empty if there is none or its name is self-explanatory."""
     if is_members(evidence):
         members = evidence.values()
         words = {positive_class(member, positive, display_names) for member in members}
@@ -308,18 +308,18 @@ def positive_class(evidence: Any, positive: Any = None, display_names: DisplayNa
 
 
 def interval_words(prob: float, kind: str) -> str:
-    """Say what kind of interval is drawn."""
+    """Describe the type of the plotted intervals."""
     names = {"hdi": "highest-density", "eti": "equal-tailed"}
     return f"{100 * prob:g}% {names[kind]} interval"
 
 
 def band_words(prob: float, simultaneous: bool) -> str:
-    """Say what a band covers."""
+    """Describe the coverage of a band."""
     if simultaneous:
         return f"{100 * prob:g}% simultaneous band (for the whole curve)"
     return f"{100 * prob:g}% pointwise band (for one point at a time)"
 
 
 def short_band_words(prob: float, simultaneous: bool) -> str:
-    """Say what a band covers, beside much else."""
+    """Describe the coverage of a band briefly, for crowded plots."""
     return f"{100 * prob:g}% band, {'simultaneous' if simultaneous else 'pointwise'}"

@@ -80,8 +80,8 @@ def report(
     progressbar : bool, optional
         Whether to say which part is being made; by default in terminals and notebooks.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them, such as ``{"f1": "F-measure", "rf": "random forest"}``. A measure that was
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
+        "random forest"}``. A measure that was
         asked for by another of its names, such as ``"sensitivity"``, is written so everywhere.
     **keywords
         The model's further keywords; see `bayescm.interval`.

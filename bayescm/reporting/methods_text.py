@@ -152,8 +152,7 @@ def methods_paragraph(
         Format of the text. Markdown has formulas in dollar signs and citations as Pandoc reads
         them; plain text has formulas in letters, and authors and years.
     display_names : mapping of str to str, optional
-        How measures, dims and labels are written, where not as `bayescm.measures.display_name`
-        writes them.
+        Display names of measures, dimensions and labels.
 
     Returns
     -------
