@@ -15,8 +15,9 @@ computed for each member of this axis. The values are then averaged with equal w
 The values of ``of`` have these meanings and are computed as follows.
 
 ``"parameter"``
-    The measure on infinitely many examples. For folds, ``theta_expected``: the mean of the measure
-    over training sets, which are the extra axis. For groups, items and sites, ``"population"``.
+    The measure on infinitely many examples. For folds, it is the mean of the measure over training
+    sets, which are the extra axis of ``theta_expected``. For groups, items and sites, it equals
+    ``"population"``.
 ``"predictive"``
     The measure on n further examples, from `CountsPosterior.next_tables`. For folds, they are
     classified by one newly trained classifier. For groups, they come from one new group
@@ -223,7 +224,8 @@ class Posterior:
     Attributes
     ----------
     measured_variable : str or tuple of str
-        Argument of the measures (their ``takes``). A tuple names several, including the cells.
+        Variable that the measures are functions of (their ``takes``), or a tuple of several.
+        Default: the cells.
     measured : tuple of Measure
         The measures in the evidence, if it contains only values of measures.
     pooled_dims : tuple of str
@@ -711,7 +713,7 @@ class CountsPosterior(Posterior):
 
     @cached_property
     def pooled(self) -> np.ndarray:
-        """The counts of each member of the batch, summed over the pooled dims, (..., C, C)."""
+        """The counts (..., C, C) of each member of the batch, summed over pooled dims."""
         axes = [axis for axis, dim in enumerate(self.counts.dims) if dim in self.pooled_dims]
         return self.counts.values.sum(axis=tuple(axes)) if axes else self.counts.values
 
@@ -796,7 +798,7 @@ class CountsPosterior(Posterior):
         return self.mean_over_members(measures, self.cells("parameter", size, rng))
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., C, C) of the cell probabilities that define an estimand."""
+        """Return draws (size, ..., C, C) of the cell probabilities of an estimand."""
         return self.variables(size, rng)[self.estimands[of]]
 
     def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
@@ -943,7 +945,7 @@ class IndependentMembers(Posterior):
         return replace(first, coords=coords).prepend_dim(self.dim, labels)
 
     def left_out(self, measure: Callable) -> xr.DataArray | None:
-        """Return the classes that a measure omits from its average, dims (dim, ..., class)."""
+        """Return the classes that a measure omits from its average, (dim, ..., class)."""
         of_members = [
             posterior.left_out(*resolved) for posterior, resolved in self._resolved([measure])
         ]

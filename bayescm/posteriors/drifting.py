@@ -63,7 +63,7 @@ def drifting(
     """
     Return the posterior of the rates of two classes that drift between batches.
 
-    Use it for batches in time order, if performance may change gradually.
+    Use it for batches in time order, about equally spaced, if performance may change at any time.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class Drifting(CountsPosterior):
         return drifts.reshape(size, *shape), np.moveaxis(paths, -1, -2)
 
     def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
-        """Return the log posterior density of start (3,), drift (3,) and moves (T - 1, 3)."""
+        """Return the log posterior density of start (3,), drift (3,), moves (T - 1, 3)."""
         start, drift, moves = (np.asarray(variables[name]) for name in ("start", "drift", "moves"))
         walk = np.concatenate([np.zeros((1, 3)), np.cumsum(drift * moves, axis=0)])
         levels = special.logit(start) + walk

@@ -359,7 +359,7 @@ class PairedOutcomes(CountsPosterior):
         return np.array([first_alone, second_alone, rows.sum() - first_alone - second_alone])
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log density of the joint cell probabilities theta_outcome (..., cells)."""
+        """Return the log density of the joint cells theta_outcome (..., cells)."""
         return dirichlet.logpdf(np.asarray(variables["theta_outcome"]), self.joint_weights)
 
     def log_marginal_likelihood(self) -> np.ndarray:

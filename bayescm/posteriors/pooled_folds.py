@@ -41,7 +41,8 @@ def pooled_folds(
     """
     Return the posterior of cell probabilities that all folds share.
 
-    Use it to reproduce published intervals. For other purposes, use `hierarchical_folds`.
+    Use it for a quick, conservative interval of any measure. Intervals of `hierarchical_folds` are
+    better calibrated.
 
     Parameters
     ----------

@@ -419,7 +419,7 @@ class Preferences(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Sample several measures jointly, (size, K), or (size,) if they are of all votes."""
+        """Sample measures jointly, (size, K), or (size,) if they are of all votes."""
         strengths = self._asked(self.strengths(size, rng), measures, of, n, rng)
         return [measure(strengths) for measure in measures]
 
