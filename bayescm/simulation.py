@@ -412,7 +412,7 @@ def _standard_error(values):
 
 
 def ranks(table: pd.DataFrame, by: str = "experiment") -> pd.DataFrame:
-    """Return the ranks of the methods by coverage and length, averaged over the cases.
+    """Return the ranks of methods by coverage and length, averaged over the cases.
 
     Parameters
     ----------

@@ -360,11 +360,12 @@ def cross_halves(
     **keywords: Any,
 ) -> xr.DataArray:
     """
-    Train on disjoint halves, test on the other half, and return confusion matrices.
+    Return confusion matrices of classifiers trained on disjoint halves.
 
-    Use this together with a cross-validation. Folds share most of their training data, so they
-    underestimate how much another training set would change the classifier. Two halves share no
-    examples. Pass the counts to ``interval(counts, measure, halves=halves)``.
+    Each classifier is tested on the other half. Use this together with a cross-validation. Folds
+    share most of their training data, so they underestimate how much another training set would
+    change the classifier. Two halves share no examples. Pass the counts to
+    ``interval(counts, measure, halves=halves)``.
 
     Parameters
     ----------

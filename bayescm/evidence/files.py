@@ -74,7 +74,7 @@ def read(
     classifier: str | None = None,
 ) -> xr.DataArray:
     r"""
-    Return counts from a file of predictions, a confusion table or a table of studies.
+    Return counts from a file of predictions, confusion tables or studies.
 
     Labels in text files are strings: ``01`` differs from ``1``, and ``NA`` is a class. Parquet and
     Arrow files keep their types. Text files of any size are counted in chunks.

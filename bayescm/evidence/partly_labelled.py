@@ -93,7 +93,7 @@ def from_partly_labelled(
     by: Mapping[str, Any] | None = None,
 ) -> xr.DataArray | xr.Dataset:
     """
-    Return counts of examples that are all labelled by a judge and partly by people.
+    Return counts of examples labelled by a judge, and some of them by people.
 
     Use this if labels are expensive, but a model or heuristic can judge every example. The human
     labels correct the errors of the judge.
@@ -136,7 +136,7 @@ def from_partly_labelled(
         with the coordinate ``unlabelled`` for the other examples.
 
         The default model of both is ``partly_labelled``. It assumes that the labelled examples are
-        a random sample of the examples with the same judge's label and prediction.
+        a random sample of the examples with the same prediction and the same label by the judge.
 
     Raises
     ------

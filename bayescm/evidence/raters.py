@@ -94,8 +94,8 @@ def from_raters(
     Warns
     -----
     UserWarning
-        If there are three raters and no gold labels, because independence of their errors is then
-        assumed and cannot be tested. Also if the raters contradict the gold labels.
+        If there are three raters and no gold labels. Their errors are then assumed to be
+        independent, which cannot be tested. Also if the raters contradict the gold labels.
 
     Examples
     --------

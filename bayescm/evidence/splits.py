@@ -166,7 +166,7 @@ class BlockedThreeByTwo(BaseCrossValidator):
 
 class FiveByTwo(BaseCrossValidator):
     """
-    5x2 cross-validation: five random splits into halves, each half used once for testing.
+    5x2 cross-validation: five random splits into halves for training and testing.
 
     Parameters
     ----------

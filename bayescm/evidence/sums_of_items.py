@@ -48,7 +48,7 @@ RULES_OF_ITEMS = ("change", "batch", "floor", "reference")
 
 
 def statistic_of(sums: xr.DataArray, statistic: str) -> np.ndarray:
-    """Return one of the sums, with the leading shape."""
+    """Return one statistic of the sums, with shape (...)."""
     return sums.values[..., sums.indexes["statistic"].get_loc(statistic)]
 
 

@@ -282,8 +282,7 @@ class _Sampler:
         """
         Exchange the items of an end with those of a component that could be there (step 2).
 
-        ``never`` is the outcome that items of this end do not have, and ``answers`` is the other
-        one.
+        ``never`` counts the attempts that cannot occur at this end, and ``answers`` the others.
         """
         chosen = self.rng.random((self.components - 2, *self.lead))
         chosen = 2 + np.where(never[2:] == 0, chosen, -1).argmax(axis=0)

@@ -207,7 +207,7 @@ def sensitivity(
     tree: xr.DataTree, measures: str | Callable | Sequence[str | Callable] | None = None
 ) -> pd.DataFrame:
     """
-    Return the sensitivity of measures to power-scaling of the prior and the likelihood.
+    Return the sensitivity of measures to power-scaling of prior and likelihood.
 
     This is ArviZ's power-scaling diagnostic of the posterior. A prior that disagrees with the data,
     but is outweighed by them, has no effect here. Use `conflict` to detect it. For a flat prior,

@@ -211,7 +211,7 @@ def from_rates(
     like: Like = None,
 ) -> xr.DataArray:
     """
-    Return the prior under which recall and specificity have given beta distributions.
+    Return the prior with given beta distributions of recall and specificity.
 
     These are the priors of recall and specificity in `fixed_totals`, for any prevalence, and in
     `dirichlet_multinomial`. In the latter model, the prior of the prevalence is then
@@ -258,7 +258,7 @@ def _beta_parameters(name, distribution):
 
 def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     """
-    Return the maximum-entropy beta distribution with given probability between two values.
+    Return the maximum-entropy beta distribution with given mass in an interval.
 
     For example, "I am 90% sure that recall is between 0.6 and 0.8" becomes
     ``beta(0.6, 0.8, prob=0.9)``. The result agrees with PreliZ's ``maxent`` to three digits.

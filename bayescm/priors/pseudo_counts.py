@@ -22,7 +22,7 @@ Like = xr.DataArray | Sequence | None
 
 def default(like: Like = None) -> xr.DataArray:
     """
-    Return the default prior of all models, which is worth two examples spread over all cells.
+    Return the default prior of all models, worth two examples in total.
 
     Parameters
     ----------
@@ -45,9 +45,10 @@ def default(like: Like = None) -> xr.DataArray:
 
 def uniform(like: Like = None) -> xr.DataArray:
     """
-    Return the uniform prior: one example per cell, so that all matrices are equally probable.
+    Return the uniform prior, with one example per cell.
 
-    With many classes this is a strong prior, which is worth ``C**2`` examples of random guessing.
+    All matrices are then equally probable. With many classes this is a strong prior, worth ``C**2``
+    examples of random guessing.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def jeffreys(like: Like = None) -> xr.DataArray:
 
 def haldane(like: Like = None) -> xr.DataArray:
     """
-    Return the Haldane prior, an improper distribution with zero examples in every cell.
+    Return the Haldane prior, an improper prior with zero examples per cell.
 
     The posterior is proper only if all cells have examples. If a cell is empty, some measures still
     have a posterior (for example precision, if there are no false negatives), and others raise an
@@ -124,9 +125,10 @@ def haldane(like: Like = None) -> xr.DataArray:
 
 def from_counts(pilot: xr.DataArray, discount: float = 1.0, *, base: Any = None) -> xr.DataArray:
     """
-    Return the power prior from an earlier test: a base prior plus a fraction of its counts.
+    Return the power prior from the counts of an earlier test.
 
-    Use this if the earlier test is relevant, but less so than new data.
+    The power prior is a base prior plus a fraction of the counts. Use it if the earlier test is
+    relevant, but less so than new data.
 
     Parameters
     ----------
