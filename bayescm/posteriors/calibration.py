@@ -82,7 +82,7 @@ _LEAST_SHAPE = 0.5  # smallest weight, for classes of fewer than eight examples
 # The isotonic band is used if the Bayes factor of a rising step exceeds this value times the
 # relative increase in length. If the band is 50% longer, this is the case above even odds. Chosen
 # by simulation from 1.7, 2, 2.5, 3.3 and 4. The simulations used data sets of 150 or more examples
-# for which the smooth band has a coverage below 0.9. The chosen value is the largest that
+# in cases with a coverage of the smooth band below 0.9. The chosen value is the largest that
 # recognises steps in at least 0.88 of these data sets.
 _LENGTH_PENALTY = 2.0
 # Largest proportion of examples at which the smooth curve may leave the isotonic band if the true

@@ -61,7 +61,7 @@ _END_EXAMPLES_OF_MEAN = 0.125
 # Shape of a weight in classes of one or two examples, because the shape of a gamma variable must be
 # positive.
 _LEAST_SHAPE = 0.1
-# Number of examples of a class from which the plain Bayesian bootstrap is used. Its spread of the
+# Classes with this number of examples or more use the plain Bayesian bootstrap. Its spread of the
 # mean is then too small by 1%.
 _MANY_EXAMPLES = 100
 _FEW_EXAMPLES = 20  # smallest number of examples of a class with measured coverage

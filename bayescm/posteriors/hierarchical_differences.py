@@ -297,7 +297,7 @@ _LOCATION_STEP = 1 / 2  # distance of neighbouring locations, in asinh of standa
 _TAIL = 1e-6  # tail probability of a t distribution up to which locations extend
 _LEAST_REACH = 6  # smallest distance of the last location, in standard deviations
 _GREATEST_REACH = 300  # largest distance, for heavy tails
-# Largest number of steps on each side for which the log density is treated as a polynomial in the
+# With at most this number of steps on each side, the log density is treated as a polynomial in the
 # location. This is the case with about 61 or more data sets.
 _POLYNOMIAL_STEPS = 5
 # Degrees of freedom beyond two, evenly spaced on the log scale.

@@ -126,7 +126,7 @@ class Multilabel(SlicedItems):
         Canonical evidence.
     cells : mapping of str to ndarray, shape (K, n, L), or None
         tp, fn, fp and tn of each system, example and label, and the scores. None if tn was not
-        counted, or if there are no scores.
+        counted, or without scores.
     labels : ndarray, shape (L,), or None
         Labels. None if objects are counted.
     weights : ItemScores

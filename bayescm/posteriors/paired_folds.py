@@ -91,7 +91,7 @@ def paired_folds(
     Raises
     ------
     ValueError
-        If there are no folds, or other dims in addition. If there are fewer than two classifiers or
+        If the evidence lacks folds, or has other dims. If there are fewer than two classifiers or
         too many joint cells, or if an argument is out of range.
 
     Examples

@@ -696,7 +696,7 @@ def draw_between_nodes(
         Number of draws from each of the K densities.
     rng : numpy.random.Generator
     gap : int, optional
-        Length of the first of two lists of nodes. There is no mass between the lists.
+        Length of the first of two lists of nodes. The mass between the lists is 0.
 
     Returns
     -------
