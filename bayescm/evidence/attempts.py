@@ -113,9 +113,9 @@ def from_attempts(
     Raises
     ------
     ValueError
-        If a value is neither correct nor wrong, an item has no attempt or is in two clusters, an
-        attempt occurs twice, an item has no true output or two, or a column is missing. If a column
-        of a DataFrame of attempts contains item names or numbers.
+        If a value is neither correct nor wrong, an attempt occurs twice, or a column is missing. If
+        an item has no attempt, is in two clusters, or does not have exactly one true output. If a
+        column of a DataFrame of attempts contains item names or numbers.
 
     Examples
     --------

@@ -145,10 +145,11 @@ def from_matrix(
         predicted, are the labels.
 
         A DataFrame is transposed if the names of its axes show that the predictions are in the
-        rows: rows named predicted, y_pred, yhat, test or model, or columns named actual, truth,
-        y_true, reference or disease. Uninformative names, such as ``"a"`` and ``"b"``, give a
-        warning, and the rows are assumed to be the actual classes. In a DataFrame of Polars or
-        another library without an index, the first column holds the labels of the rows.
+        rows. Such names are predicted, y_pred, yhat, test and model for the rows, and actual,
+        truth, y_true, reference and disease for the columns. Uninformative names, such as ``"a"``
+        and ``"b"``, give a warning, and the rows are assumed to be the actual classes. In a
+        DataFrame of Polars or another library without an index, the first column holds the labels
+        of the rows.
     labels : sequence of C labels, optional
         Class labels. By default 0, 1, ..., as in ``sklearn.metrics.confusion_matrix``. For a
         labelled matrix, the order of the classes. A label that the matrix lacks gets an empty row

@@ -140,8 +140,8 @@ def read(
     Warns
     -----
     UserWarning
-        If a table of studies has a column named classifier, model or system, if points in weights
-        or covariates, as in 1.250, could be thousands separators, or if the corner of a confusion
+        If a table of studies has a column named classifier, model or system. If points in weights
+        or covariates, as in 1.250, could be thousands separators. If the corner of a confusion
         table does not identify the actual classes.
 
     Examples

@@ -74,8 +74,8 @@ def from_item_counts(
     Raises
     ------
     ValueError
-        If a count is negative, fractional or missing, lengths differ, an item occurs twice, or the
-        items of systems differ or are in a different order.
+        If a count is negative, fractional or missing, lengths differ, or an item occurs twice. If
+        the items of systems differ or are in a different order.
 
     Examples
     --------

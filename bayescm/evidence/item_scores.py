@@ -77,9 +77,9 @@ def from_item_scores(
     """
     Return item scores of one or more systems as evidence.
 
-    Item scores are numbers such as the nDCG or reciprocal rank of a query, a mark on a rubric, a
-    judge's rating of an output, the Dice coefficient or average precision of an image, or the error
-    of a regression.
+    An item score is a number such as the nDCG or reciprocal rank of a query, or the Dice
+    coefficient or average precision of an image. Marks on a rubric, ratings by a judge and errors
+    of a regression are item scores, too.
 
     Parameters
     ----------

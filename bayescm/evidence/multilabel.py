@@ -104,8 +104,8 @@ def from_multilabel(
     Raises
     ------
     ValueError
-        If an indicator is missing or neither 0 nor 1, labels or lengths differ, a label occurs
-        twice, lists could be labels or indicators, or a score is missing or infinite. Also if the
+        If an indicator is missing or neither 0 nor 1, or a score is missing or infinite. If labels
+        or lengths differ, a label occurs twice, or lists could be labels or indicators. Also if the
         labels of an example are a sequence, such as the tags of words, which `from_item_counts`
         supports.
     TypeError

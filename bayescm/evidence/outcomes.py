@@ -91,8 +91,8 @@ def from_classifiers(
     Raises
     ------
     ValueError
-        If lengths differ, indexes of pandas objects have the same labels in a different order, a
-        classifier is named twice, or a label is missing or unknown.
+        If lengths differ, a classifier is named twice, or a label is missing or unknown. If indexes
+        of pandas objects have the same labels in a different order.
 
     Examples
     --------

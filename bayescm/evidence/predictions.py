@@ -67,8 +67,8 @@ def from_predictions(
     Raises
     ------
     ValueError
-        If lengths differ, indexes of pandas objects have the same labels in a different order, a
-        label is missing or unknown, there are fewer than two classes, or a fold is empty. Also if
+        If lengths differ, a label is missing or unknown, there are fewer than two classes, or a
+        fold is empty. If indexes of pandas objects have the same labels in a different order. If
         weights are fractional and ``weights_are`` is not given.
 
     Notes ----- With importance weights, counts are scaled so that their sum is Kish's effective

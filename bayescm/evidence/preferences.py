@@ -110,9 +110,9 @@ def from_preferences(
     Raises
     ------
     ValueError
-        If an outcome is unknown (the message lists unknown outcomes, which are never counted as
-        ties) or missing, a system is compared with itself or has no name, there are fewer than two
-        systems, or a number of votes is negative or fractional.
+        If an outcome is missing or unknown. The message lists unknown outcomes, which are never
+        counted as ties. If a system is compared with itself or has no name, there are fewer than
+        two systems, or a number of votes is negative or fractional.
 
     See Also
     --------

@@ -78,7 +78,7 @@ def from_results(
     Raises
     ------
     ValueError
-        If a column is missing, the name of a data set, classifier or run is missing, a run occurs
+        If a column, or the name of a data set, classifier or run, is missing. If a run occurs
         twice, there are fewer than two runs, or ``test_share`` is neither given nor known.
 
     Examples

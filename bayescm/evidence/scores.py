@@ -122,9 +122,9 @@ def from_scores(
     Raises
     ------
     ValueError
-        If a score is NaN, lengths differ, indexes of pandas objects have the same labels in a
-        different order, a weight is negative, a class or the positive class is missing, or a group
-        lacks a class.
+        If a score is NaN, lengths differ, a weight is negative, a class or the positive class is
+        missing, or a group lacks a class. If indexes of pandas objects have the same labels in a
+        different order.
     TypeError
         If scores are not numeric: strings, booleans or dates.
 
@@ -598,8 +598,8 @@ def from_probabilities(
     Raises
     ------
     ValueError
-        If a probability is missing or outside [0, 1], the probabilities of an example do not sum to
-        1, a group is missing, or both groups and folds are given.
+        If a probability is missing or outside [0, 1], or the probabilities of an example do not sum
+        to 1. If a group is missing, or both groups and folds are given.
     TypeError
         If probabilities are not numeric: strings, booleans or dates.
 

@@ -36,8 +36,8 @@ _FIRST = 40  # minimum number of items to define the parts of the scale
 # Quantiles at which the scale is divided. Among 2, 3, 4 and 6 parts, with 1 / K or half a
 # pseudo-item each, these detect two changes soonest: one item in seven falls to the worst score, or
 # all scores fall by a quarter of a standard deviation. They take 4 to 13 batches of 50, compared
-# with 8 to 39 for two parts (medians of 60 streams in each of three populations, excluding one
-# whose worst score is the most frequent).
+# with 8 to 39 for two parts. These are medians of 60 streams in each of three populations,
+# excluding one whose worst score is the most frequent.
 _SHARES = (0.125, 0.25, 0.5, 0.75, 0.875)
 _PSEUDO_ITEMS_OF_A_PART = 0.5
 # Rules of alarms for sums over items.

@@ -52,8 +52,8 @@ def elicit(*, weight: float, like: Like = None, **measures: Any) -> xr.DataArray
     Raises
     ------
     ValueError
-        If no table has these measures (the message names the violated condition and feasible
-        values), if they do not determine the table, or if the weight is not > 0.
+        If no table has these measures. The message names the violated condition and feasible
+        values. If the measures do not determine the table, or the weight is not > 0.
 
     Notes
     -----
