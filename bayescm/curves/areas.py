@@ -119,7 +119,7 @@ def average_precision(
     random_seed: int = 0,
 ) -> xr.DataArray:
     """
-    Return the posterior interval of the average precision, the area under the PR curve.
+    Return the posterior interval of the average precision (area under the PR curve).
 
     Average precision is the integral of precision over recall in the population, if all scores
     differ. If several examples of a class share a score, no threshold separates them. Precision is
@@ -175,10 +175,10 @@ def partial_auc(
     random_seed: int = 0,
 ) -> xr.DataArray:
     """
-    Return the posterior interval of the area under the ROC curve up to a false positive rate.
+    Return the posterior interval of the partial area under the ROC curve.
 
-    The area is standardised after McClish, as in scikit-learn: 0.5 for chance, 1 for a perfect
-    classifier.
+    The partial area extends up to the false positive rate ``max_fpr``. It is standardised after
+    McClish, as in scikit-learn: 0.5 for chance, 1 for a perfect classifier.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def fold_auc(
     random_seed: int = 0,
 ) -> xr.DataArray:
     """
-    Return the posterior interval of the mean AUC over the folds of a cross-validation.
+    Return the posterior interval of the mean AUC over cross-validation folds.
 
     Given the data, the areas of the folds are independent except for shared training examples. The
     correlation due to these widens the distribution of the mean, as in the model `averaged_folds`.

@@ -90,9 +90,9 @@ def curve(
       posterior median.
 
     A step is detected by its Bayes factor. The longer the alternative band, the larger the Bayes
-    factor must be. With 60 examples, the alternative costs little, and the isotonic band is the
-    usual one. ``attrs["caution"]`` also mentions classes with fewer than 20 examples, and forecasts
-    of exactly 0 or 1.
+    factor must be. With 60 examples, the isotonic band is hardly longer, and it is the usual one.
+    ``attrs["caution"]`` also mentions classes with fewer than 20 examples, and forecasts of exactly
+    0 or 1.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def test(
     top_label: bool = False,  # noqa: PT028
 ) -> pd.DataFrame:
     """
-    Return the probability that the calibration curve is near the diagonal everywhere.
+    Return the probability that the calibration curve is close to the diagonal.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def _tested(posterior, delta):
 
 def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int = 0) -> pd.DataFrame:
     """
-    Return the possible improvement of the Brier score and the log loss from recalibration.
+    Return the possible gain in Brier score and log loss from recalibration.
 
     The gain is the score of the forecasts minus the score of the calibration curve. No
     recalibration that uses only the forecast can achieve more. To recalibrate a classifier, use

@@ -61,11 +61,11 @@ def decision_curve(
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
-    Return the net benefit of acting on each classifier's probabilities, by threshold.
+    Return the net benefit of acting on probabilities, by threshold.
 
-    Acting at probabilities of at least t means that a false positive costs t / (1 - t) times the
-    benefit of a true positive. The net benefit is the proportion of true positives minus the
-    proportion of false positives multiplied by this cost.
+    Acting at probabilities of at least t implies that a false positive costs t / (1 - t) times the
+    benefit of a true positive. The net benefit is the proportion of true positives minus this
+    factor times the proportion of false positives.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ def _by_cell(costs, probabilities):
 def _cost_draws(cell, cost, draws, rng, rows):
     """Return draws of a cost that is a number, an array of draws, or a prior."""
     if callable(cost):
-        import pymc as pm  # seconds to import, and few costs are priors
+        import pymc as pm  # slow to import, and rarely needed
 
         with pm.Model():
             cost = pm.draw(cost(cell), draws, random_seed=int(rng.integers(2**31)))

@@ -81,8 +81,8 @@ def roc(
     Notes
     -----
     The mass beyond the highest negative and the lowest positive has a distribution, but the data do
-    not determine its position. The lower bound of a simultaneous band assumes the furthest
-    position. On the axes, both bands assume the nearest position. At a rate of 0, they therefore
+    not determine its position. The lower bound of a simultaneous band places it as far out as
+    possible. On the axes, both bands place it as close as possible. At a rate of 0, they therefore
     extend as high as the curve can rise before the highest negative.
 
     Examples

@@ -233,10 +233,11 @@ def best_threshold(
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
-    Choose the threshold with the best expected value of a measure, and estimate this value.
+    Choose the threshold with the best expected value of a measure.
 
-    For costs, pass ``bcm.measures.cost([[0, 1], [5, 0]])``, for which lower is better. For another
-    prevalence than in the sample, pass ``at_prevalence(evidence, 0.01)``.
+    The result includes the performance at the chosen threshold, corrected for choosing it on the
+    same data. For costs, pass ``bcm.measures.cost([[0, 1], [5, 0]])``; lower values are then
+    better. For another prevalence than in the sample, pass ``at_prevalence(evidence, 0.01)``.
 
     Parameters
     ----------

@@ -223,12 +223,12 @@ class Distribution:
 
         The kinds are:
 
-        - ``interior``
+        - ``interior``: both ends are inside the support.
         - ``one-sided lower``: the interval starts at the lower end of the support.
         - ``one-sided upper``: the interval ends at the upper end of the support.
         - ``flat``: the density is flat, and the interval is equal-tailed.
-        - ``U-shaped``, ``not unimodal`` and ``more than one mode``: the shape of the density, if
-          there are several candidates.
+        - ``U-shaped``, ``not unimodal`` or ``more than one mode``: there are several candidates,
+          and the kind describes the density.
         """
         return self._highest(prob)[1]
 

@@ -450,7 +450,7 @@ class _Density:
         return log, slope
 
     def between(self, start, move):
-        """Return the mass of short moves, (2, m)."""
+        """Return the mass between points and their short moves, (2, m)."""
         half = move / 2
         nodes, weights = _RULES[np.searchsorted(_SHORT, (np.abs(move) / self.spread).max())]
         masses = self.mass(start + half * (1 + nodes[:, None, None]))

@@ -81,7 +81,7 @@ def _log_odds(*shares, odds, made):
 
 def distribution(measure, concentration):
     """
-    Return the distribution of a measure for theta ~ Dirichlet(concentration), or None if unknown.
+    Return the distribution of a measure for a Dirichlet posterior, or None.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def _of_cost(measure, concentration):
         shares.append(_beta(concentration, ("+".join(cells), "+".join(rest))))
 
     def made(*sticks):
-        """Return the cells, all of those that cost the same in one."""
+        """Return the cells, with cells of equal cost merged into one."""
         cells, left = dict.fromkeys(_CELLS, 0.0), 1.0
         for index, same in enumerate(alike):
             last = index == len(sticks)

@@ -51,7 +51,7 @@ def decide(
     kind: str,
 ) -> list[dict[str, float]]:
     """
-    Return the decision statistics of each difference, from the point of view of the first.
+    Return the decision statistics of each difference, as seen by the first.
 
     Parameters
     ----------
@@ -96,11 +96,12 @@ def sentence(
     lower_is_better: bool = False,
 ) -> str:
     """
-    Return the sentence for a row of a comparison; the verdict depends on the ROPE triple only.
+    Return the sentence for a row of a comparison.
 
-    A verdict requires a probability of at least ``prob``; otherwise the sentence states that the
-    comparison is open. The verdict is one-sided, whereas the interval of the same probability is
-    two-sided and may reach into the rope. The sentence then mentions this.
+    The verdict depends on the ROPE triple only. It requires a probability of at least ``prob``;
+    otherwise the sentence states that the comparison is open. The verdict is one-sided, whereas the
+    interval of the same probability is two-sided and may reach into the rope. The sentence then
+    mentions this.
     """
     first, second, what = f"{row['first']}", f"{row['second']}", row["measure"]
     if np.isnan(row["p_better"]):
@@ -154,7 +155,7 @@ def _percent(share, prob):
 
 
 def chance(value: float) -> str:
-    """Return a probability with three digits, never rounded to certainty."""
+    """Return a probability as text with three digits, never rounded to certainty."""
     if value > 0.9995:
         return "> 0.999"
     return "< 0.001" if value < 0.0005 else f"= {value:.3f}"

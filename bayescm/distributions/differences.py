@@ -37,10 +37,10 @@ _GAUSS = np.polynomial.legendre.leggauss(40)
 
 def independent(first: Distribution, second: Distribution) -> "Independent | None":
     """
-    Return the distribution of A - B for independent measures, or None if draws are better.
+    Return the distribution of A - B for independent measures, or None.
 
     It is available if its intervals are accurate to many digits: for closed forms and for functions
-    of a few independent shares.
+    of a few independent shares. Otherwise, draws are better.
     """
     distribution = Independent(_accurate(first), _accurate(second))
     return distribution if distribution.is_exact else None

@@ -222,7 +222,7 @@ def peak(rows: Any, kinds: np.ndarray) -> np.ndarray:
 
 
 def _kinds_without(rows, central):
-    """Return the kinds of members that may not have a highest-density interval."""
+    """Return the kinds that apply to members without a highest-density interval."""
     left, right = central[:, :1], central[:, 1:]
     inside = left + (right - left) * np.array([0, 0.3, 0.5, 0.7, 1])
     before, after = left - 0.9 * (left - rows.link.low), right + 0.9 * (rows.link.high - right)

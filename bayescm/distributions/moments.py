@@ -350,11 +350,12 @@ _TWICE = 2.0  # safety factor; 3 of 84 random tables had larger errors
 @dataclass(frozen=True, eq=False)
 class CornishFisherBeta(Distribution):
     """
-    Distribution that is close to the beta distribution of the same mean and standard deviation.
+    Beta distribution with a Cornish-Fisher correction for skewness and kurtosis.
 
-    At the normal score z, its quantile is the quantile of the beta distribution plus a
-    Cornish-Fisher correction. With the skewness g and the excess kurtosis k, and their values g0
-    and k0 for the beta distribution, the correction in standard deviations is
+    The distribution is close to the beta distribution of the same mean and standard deviation. At
+    the normal score z, its quantile is the quantile of the beta distribution plus a correction.
+    With the skewness g and the excess kurtosis k, and their values g0 and k0 for the beta
+    distribution, the correction in standard deviations is
 
         (g - g0) (z**2 - 1) / 6 + (k - k0) (z**3 - 3 z) / 24 - (g**2 - g0**2) (2 z**3 - 5 z) / 36.
 
@@ -538,7 +539,7 @@ def _parameters(mean, sd):
 _DEGREE = 14  # of the quantile polynomial
 _FITTED = 4.5  # largest score to which the polynomial is fitted
 _GRID = np.linspace(-_FITTED, _FITTED, 37)
-_STEPS = 40  # most steps of the search for equal densities
+_STEPS = 40  # maximum number of steps in the search for equal densities
 _SETTLED = 1e-10  # change at which that search ends
 
 

@@ -89,7 +89,7 @@ class FunctionOfDirichlet(Distribution):
         Sum of the cells of each vector. The default is 1.
     accuracy : float, optional
         Acceptable numerical error of the ends of a 95% interval, relative to its length. The
-        default is 1e-4. Smaller values allow up to four times as many lines.
+        default is 1e-4. With an explicit value, up to four times as many lines are used.
 
     Raises
     ------
@@ -232,9 +232,9 @@ def preintegrated(
     classes: int | None = None,
 ) -> Distribution | None:
     """
-    Return the distribution of a function of Dirichlet vectors, or None to use draws.
+    Return the distribution of a function of Dirichlet vectors, or None.
 
-    The result is None in three cases:
+    The result is None, so that draws are used instead, in three cases:
 
     - There are too many cells or members of the batch.
     - The function is undefined, constant or outside its support with positive probability.

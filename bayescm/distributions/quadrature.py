@@ -95,7 +95,7 @@ class FunctionOfShares(Distribution):
         Maximum numerical error of an end, relative to the length of the interval or to ``max(1,
         end)``, whichever is smaller. The default is 1e-4, and 1e-3 for more than 1,000
         distributions. For a quantile, it is relative to four times its standard deviation dx/dz.
-        For up to 1,000 distributions, probabilities and densities are always as accurate as for
+        For up to 1,000 distributions, probabilities and densities are at least as accurate as for
         1e-6.
     share_error : float, optional
         Error of an end due to the shares themselves, relative to the length of the interval. No end

@@ -37,7 +37,7 @@ from bayescm.distributions.hdi import INTERIOR, LOWER, UPPER
 # Shares of the left-out mass that are above the interval in terms of J.
 _SPLITS = special.expit(np.linspace(-9, 9, 33))
 _ZOOMS = 12  # steps of the search for the mode; each shrinks the range to a sixteenth
-_STEPS = 15  # most steps of false position
+_STEPS = 15  # maximum number of steps of false position
 _TOLERANCE = 1e-9  # in the share of the left-out mass, at which the iteration ends
 # Trapezoidal rule on the normal scale. Further out, quantiles of J take seconds, and 1 / J does
 # not change the sixth digit of a mean unless J <= 0 has a probability above `NEVER`.

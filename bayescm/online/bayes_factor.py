@@ -133,8 +133,8 @@ def change(
     -------
     Dataset, dim step
         - ``log_bayes_factor``: the log Bayes factor of a change at any batch against no change.
-          Without a change, it ever exceeds log(1 / a) with probability at most a, averaged over the
-          prior (Ville's inequality).
+          Without a change, the probability that it ever exceeds log(1 / a) is at most a,
+          averaged over the prior (Ville's inequality).
         - ``probability``: the probability of a change so far.
         - ``latest``: the step of the most probable first batch after a change.
 
@@ -198,7 +198,7 @@ def mixture(
     first: int = 1,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return the Bayes factor, the probability and the most probable place of a change.
+    Return the Bayes factor, probability and most probable place of a change.
 
     Without a change, the mixture over change points is a martingale. Leaving out some ages omits
     terms of the mixture, so that it exceeds a threshold no more often.

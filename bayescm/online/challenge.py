@@ -44,7 +44,7 @@ class Challenge(LedgerClient):
     The challenger is promoted once it is better with a posterior probability above ``prob``, and
     given up as futile once a promotion has become unlikely. Because the decision is checked after
     every batch, challengers without an advantage are promoted more often than ``1 - prob``
-    suggests. The documentation of batchwise evaluation gives simulated rates.
+    suggests. See docs/background/alarm-delays.md for simulated rates.
 
     The first batch fixes the rule (``measure``, ``margin``, ``prob``, ``planned``), and the ledger
     stores it. Later users, in Python, on the command line or in the dashboard, omit the rule and
@@ -273,7 +273,7 @@ class Challenge(LedgerClient):
 
 def verdict(history: pd.DataFrame) -> str:
     """
-    Return the decision in words, with the deciding batch and the current probability.
+    Return the decision in words, with the deciding batch and the probability.
 
     Parameters
     ----------
@@ -479,12 +479,12 @@ def p_promote(analyses: InterimAnalyses, n: np.ndarray, rule: Rule) -> np.ndarra
 
 def decisions(analyses: InterimAnalyses, n: np.ndarray, rule: Rule) -> np.ndarray:
     """
-    Return the decision after each batch, along the last axis; the first one is final.
+    Return the decision after each batch, along the last axis.
 
-    The challenger is promoted if it is better by more than the margin with a probability above
-    ``prob``. With a planned number of examples, it is futile if the probability of a promotion at
-    their end is below ``1 - prob``. Without one, it is futile if it is better with a probability
-    below ``1 - prob``.
+    The first decision is final. The challenger is promoted if it is better by more than the margin
+    with a probability above ``prob``. With a planned number of examples, it is futile if the
+    probability of a promotion at their end is below ``1 - prob``. Without one, it is futile if it
+    is better with a probability below ``1 - prob``.
     """
     hopeless = analyses.p_better if rule.planned is None else p_promote(analyses, n, rule)
     decision = np.where(hopeless < 1 - rule.prob, 2, 0)
@@ -497,7 +497,7 @@ def decisions(analyses: InterimAnalyses, n: np.ndarray, rule: Rule) -> np.ndarra
 
 def pair_table(outcomes: xr.Dataset) -> xr.DataArray:
     """
-    Return a table of outcomes, dims (actual, champion, challenger), for the ledger.
+    Return outcomes as a table, dims (actual, champion, challenger).
 
     Raises
     ------

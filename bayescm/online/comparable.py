@@ -36,7 +36,7 @@ def comparable(
     statistic: ChangeStatistic, prior: np.ndarray | None, batches: xr.DataArray
 ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """
-    Return the counts that the rule `change` compares, and their log marginal likelihood.
+    Return the counts compared by the rule `change`, and their log likelihood.
 
     Parameters
     ----------

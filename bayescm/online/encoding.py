@@ -548,7 +548,7 @@ def difference_of_items(encoding: str, payload: dict) -> tuple[str, list]:
 
 def chance_of_same(payload: str) -> float:
     """
-    Return an upper bound on the probability that an independent batch is identical.
+    Return an upper bound on the probability of an identical independent batch.
 
     For counts x of n examples, it is the multinomial probability of x with the proportions x / n,
     which maximise it. For item scores and multilabel examples, the categories are the distinct

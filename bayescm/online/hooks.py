@@ -62,14 +62,14 @@ class Hook:
         Name that identifies the recipient in the store. Another name is another recipient.
     call : callable
         Function that sends a page, and raises an error on failure. The page is a dict of JSON types
-        with the keys
+        with these keys:
 
-        - ``id``, ``event`` (``"opened"`` or ``"closed"``) and ``classifier``;
+        - ``id``, ``event`` (``"opened"`` or ``"closed"``) and ``classifier``.
         - ``incident`` (the batch that opened it), ``sentence``, ``alarms`` (the sentences of all
-          its alarms), ``opened`` and ``closed``;
+          its alarms), ``opened`` and ``closed``.
         - ``batch_id``, ``at``, ``since``, ``rule``, ``measure``, ``estimate``, ``lower``,
           ``upper``, ``limit``, ``value``, ``threshold`` and ``direction`` of the alarm that
-          ``sentence`` describes;
+          ``sentence`` describes.
         - ``text``, a message for people.
 
     Examples
@@ -91,7 +91,7 @@ def notify(
     **rules: Any,
 ) -> pd.DataFrame:
     """
-    Send incidents to hooks: one page when an incident opens, and one when it closes.
+    Send a page to hooks when an incident opens, and another when it closes.
 
     Call this function after each batch or on a schedule. Only incidents that are not acknowledged
     are sent. An incident gives two pages, however many alarms it contains. If it is over before the

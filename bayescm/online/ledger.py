@@ -347,7 +347,7 @@ class Ledger(Database):
 
     def contents(self, classifier: str, *, after: int = 0) -> tuple[Description | None, Entries]:
         """
-        Return the description of a classifier and its batches, both at the same moment.
+        Return the description of a classifier and its batches at one moment.
 
         Batches have the current classes. If classes have changed since the entry `after`, all
         batches are returned.
@@ -377,7 +377,7 @@ class Ledger(Database):
 
     def last(self, classifier: str) -> Entry:
         """
-        Return the last entry of a classifier, which includes the sum of all batches so far.
+        Return the last entry of a classifier, with the sum of all batches so far.
 
         The entry is either a batch or a change of the classes.
 
@@ -496,7 +496,7 @@ class Ledger(Database):
         return True, changed.facts()["labels"]
 
     def classes(self, name: str) -> list:
-        """Return the current classes of a classifier or a challenge, empty if it has none."""
+        """Return the current classes of a classifier or challenge; empty without classes."""
         with self.transaction("read the ledger") as connection:
             return list(_existing(connection, name).facts().get("labels", []))
 
@@ -521,7 +521,7 @@ class Ledger(Database):
         return {} if description is None else description.names()
 
     def check(self, classifier: str, batch_id: str, counts: xr.DataArray) -> None:
-        """Raise an error if `record` would reject a batch because of its type or its classes."""
+        """Raise an error if `record` would reject the type or the classes of a batch."""
         with self.transaction("read the ledger") as connection:
             description = _description(connection, classifier)
             if description is None:
@@ -604,7 +604,7 @@ class Ledger(Database):
         return attempt
 
     def due_attempt(self, classifier: str, alarm: Sequence[str], hook: str) -> int | None:
-        """Return the number of the delivery attempt that is due now; see `begin_delivery`."""
+        """Return the number of the delivery attempt that is due now, or None."""
         key = tuple(map(str, alarm))
         return _due_attempt(self.deliveries(classifier).itertuples(), key, hook, {})
 

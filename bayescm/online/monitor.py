@@ -326,9 +326,9 @@ class Monitor(LedgerClient):
         """
         Record many batches, with one transaction per block.
 
-        Once this method returns, all batches are in the store. If it raises an error or the process
-        dies, each block is either stored as a whole or not at all. Sending all batches again is
-        then safe, because recorded ones are recognised.
+        Use this method to import a history. Once it returns, all batches are in the store. If it
+        raises an error or the process dies, each block is either stored as a whole or not at all.
+        Sending all batches again is then safe, because recorded ones are recognised.
 
         Parameters
         ----------
@@ -350,7 +350,7 @@ class Monitor(LedgerClient):
         Raises
         ------
         ValueError
-            For the same reasons as `add`. Earlier blocks remain recorded.
+            If `add` would reject a batch. Earlier blocks remain recorded.
 
         Warns
         -----
@@ -603,7 +603,7 @@ class Monitor(LedgerClient):
         return batches if last is None else batches.isel(step=slice(-last, None))
 
     def _batches_by(self, moment):
-        """Return the valid batches among those recorded up to a moment, by default all."""
+        """Return the batches recorded up to a moment, by default all, without corrected ones."""
         from bayescm.online.updating import tables_of_batches
 
         like, batches, coords = self._in_force(moment)
@@ -634,7 +634,7 @@ class Monitor(LedgerClient):
 
     def item_scores(self) -> xr.Dataset:
         """
-        Return all items of a monitor of item scores, except those of corrected batches.
+        Return the items of a monitor of item scores, without corrected batches.
 
         Use this evidence for questions that the monitor does not answer, such as a median with
         `bayescm.summary`. To analyse single batches, pass the coordinate ``batch_id`` as ``by=`` to
@@ -664,7 +664,7 @@ class Monitor(LedgerClient):
 
     def multilabel(self) -> xr.Dataset:
         """
-        Return all examples of a monitor of multilabel examples, except corrected batches.
+        Return the examples of a multilabel monitor, without corrected batches.
 
         Returns
         -------
@@ -681,7 +681,7 @@ class Monitor(LedgerClient):
 
     def attempts(self) -> xr.Dataset:
         """
-        Return all items of a monitor of attempts, except those of corrected batches.
+        Return the items of a monitor of attempts, without corrected batches.
 
         Returns
         -------
@@ -698,7 +698,7 @@ class Monitor(LedgerClient):
 
     def item_counts(self) -> xr.Dataset:
         """
-        Return all items of a monitor of item counts, except those of corrected batches.
+        Return the items of a monitor of item counts, without corrected batches.
 
         Returns
         -------
@@ -715,7 +715,7 @@ class Monitor(LedgerClient):
 
     def ratings(self) -> xr.Dataset:
         """
-        Return all ratings of a monitor of ratings, except those of corrected batches.
+        Return the ratings of a monitor of ratings, without corrected batches.
 
         Returns
         -------
@@ -731,7 +731,7 @@ class Monitor(LedgerClient):
 
     def partly_labelled(self) -> xr.DataArray:
         """
-        Return all partly labelled examples of a monitor, except corrected batches.
+        Return the partly labelled examples of a monitor, without corrected batches.
 
         Returns
         -------
@@ -747,7 +747,7 @@ class Monitor(LedgerClient):
 
     def class_forecasts(self) -> xr.Dataset:
         """
-        Return all class probabilities of a monitor, except those of corrected batches.
+        Return the class probabilities of a monitor, without corrected batches.
 
         The monitor must have probabilities of three or more classes.
 
@@ -764,7 +764,7 @@ class Monitor(LedgerClient):
         return self._evidence_of(CLASS_FORECASTS)
 
     def _evidence_of(self, encoding):
-        """Return the evidence of all valid batches, for a monitor of this encoding."""
+        """Return the evidence of all batches that are not corrected, for this encoding."""
         like, batches, coords = self._in_force()
         if encoding_of(like) != encoding:
             what = f"the batches are {encoding_of(like)}"
@@ -796,7 +796,7 @@ class Monitor(LedgerClient):
         return add(batches[first:].tolist(), like, of_units)
 
     def original_ids(self) -> dict[str, str]:
-        """Return a dict from each batch to the original batch that it corrects, or to itself."""
+        """Return a dict from each batch to the first batch in its chain of corrections."""
         entries = self._read()[1]
         originals: dict[str, str] = {}
         for batch_id, old in zip(entries.batch_id, entries.supersedes, strict=True):
@@ -812,7 +812,7 @@ class Monitor(LedgerClient):
         return self.ledger.former_names(self.classifier)
 
     def labels(self) -> xr.DataArray | None:
-        """Return zero counts with the labels of the classifier, or None if it has no batches."""
+        """Return zero counts with the labels of the classifier, None without batches."""
         if self.classifier not in self.ledger.classifiers():
             return None
         return self.ledger.empty(self.classifier)
@@ -1220,7 +1220,7 @@ class Monitor(LedgerClient):
         self, *, since: Any = None, as_of: Any = None, **rules: Any
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """
-        Return the results of `alarms` and `incidents` from one evaluation of the rules.
+        Return the results of `alarms` and `incidents`, evaluating the rules once.
 
         Parameters
         ----------
@@ -1281,11 +1281,11 @@ class Monitor(LedgerClient):
 
     def tolerated(self, **rules: Any) -> dict[str, tuple[float, float]]:
         """
-        Return the tolerated range of each measure of forecasts; empty for other batches.
+        Return the tolerated range of each measure of forecasts.
 
         The range extends by the tolerance on both sides of the value under correct forecasts. By
         default it is -0.02 to 0.02 for calibration in the large, and 0.8 to 1.2 for the calibration
-        slope.
+        slope. For other batches, the result is empty.
 
         Parameters
         ----------
@@ -1358,7 +1358,7 @@ def monitor_of(
     specific: Mapping[str, Any] | None = None,
 ) -> Monitor:
     """
-    Return the monitor of one classifier, given settings shared by many classifiers.
+    Return the monitor of one classifier, given settings for many classifiers.
 
     Parameters
     ----------
@@ -1386,7 +1386,7 @@ def applicable_rules(
     monitor: Monitor, rules: Mapping[str, Any], specific: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """
-    Return the rules of one classifier, given rules shared by many classifiers.
+    Return the rules of one classifier, given rules for many classifiers.
 
     Parameters
     ----------

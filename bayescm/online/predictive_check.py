@@ -46,7 +46,7 @@ def surprise(
     window: int | None = None,
 ) -> xr.DataArray:
     """
-    Return the predictive tail probability of each batch, given the batches before it.
+    Return the predictive tail probability of each batch given earlier batches.
 
     A small probability means that a batch is incompatible with the earlier batches.
 
@@ -110,7 +110,7 @@ def unlikely(measure: Any, cells: np.ndarray, weights: np.ndarray, level: float)
     Returns
     -------
     ndarray, shape (T, ...)
-        Tail probabilities. If they are simulated, the smallest value is about 1e-6.
+        Tail probabilities. If they are simulated, they are never below 1e-6.
     """
     distribution = _distribution(measure, weights)
     if not isinstance(distribution, Beta | F1):

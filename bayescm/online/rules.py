@@ -337,7 +337,7 @@ class MonitoredSeries:
     memory : dict
         ``forgetting`` and ``window``, if old evidence is discounted.
     first : int
-        First batch that the rules judge.
+        First batch to which the rules are applied.
     segments : sequence of Segment
         Segments that start at a change.
     """
@@ -407,7 +407,7 @@ class MonitoredSeries:
 
     @cached_property
     def judged(self) -> np.ndarray:
-        """Indices of the judged batches and of the one before, to detect the onset of alarms."""
+        """Indices of the evaluated batches and of the one before, to detect the onset of alarms."""
         return np.arange(max(self.first - 1, 0), len(self.cells))
 
     @cached_property
@@ -420,7 +420,7 @@ class MonitoredSeries:
 
     @cached_property
     def before(self) -> np.ndarray:
-        """Current evidence before each judged batch, (n, C, C)."""
+        """Current evidence before each evaluated batch, (n, C, C)."""
         if self.counts_all:
             return self.sums[self.judged] - self.sums[self.starts[self.judged]]
         forgetting = self.memory.get("forgetting", 1.0)
@@ -583,7 +583,7 @@ def share_of_change(tables: xr.DataArray, measures: Any, keywords: Mapping[str, 
 
 def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Segment]:
     """
-    Return the detected changes of a series, each after the alarm of the previous one.
+    Return the changes detected in a series, each after the previous alarm.
 
     Parameters
     ----------
@@ -854,7 +854,7 @@ def _rows(series, rule, measure, values, is_on, threshold, limit, *, since=None,
     Parameters
     ----------
     values, is_on : ndarray, shape (n, [C])
-        For each judged batch, the value compared with the threshold, and whether the rule is on.
+        For each evaluated batch, the value compared with the threshold, and whether the rule is on.
     limit : callable
         Maps the posterior, the batches and the classes of alarms to the limits to report.
     since : ndarray of int, shape (n, [C]), optional

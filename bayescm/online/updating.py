@@ -283,7 +283,7 @@ def history_of(
     posterior: Posterior, batches: xr.DataArray, measures: Any, *, prob: float, kind: str, **of: Any
 ) -> xr.Dataset:
     """
-    Return the intervals of a posterior at every step, with the sizes of the batches.
+    Return the intervals of a posterior at every step, with the batch sizes.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def _dataset(posterior: Posterior, measures: list, values: Mapping, **further: A
 
 def posterior_of(tables: xr.DataArray, concentration: Any = None) -> Posterior:
     """
-    Return the default posterior of tables or sums of batches, for each leading index.
+    Return the default posterior of tables or sums, for each leading index.
 
     Parameters
     ----------
