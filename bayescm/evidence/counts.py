@@ -41,8 +41,8 @@ from bayescm.evidence.tabulate import RESERVED
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("actual", "predicted")
-# Variance inflation for clustered examples: of the rates (one value per classifier) and of the
-# totals.
+# Variance inflation of the rates (one value per classifier) and of the class totals, for clustered
+# examples.
 CLUSTERED = ("design_effect", "totals_effect")
 # Scalar coordinates that describe the design of a cross-validation.
 DESIGN = ("n_folds", "test_share", "train_size", "fixed_totals")

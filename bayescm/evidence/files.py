@@ -723,7 +723,7 @@ def local_path(path: str | Path) -> Path:
 @lru_cache(maxsize=8)
 def _download(address):
     """Download a file, which is deleted when the process ends."""
-    from urllib.error import HTTPError  # most files are at hand
+    from urllib.error import HTTPError  # not needed for local files
     from urllib.parse import unquote, urlsplit
     from urllib.request import urlopen
 

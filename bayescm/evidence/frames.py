@@ -119,7 +119,7 @@ def count_combinations(
     ValueError
         If a column is missing or has missing values, or there are too many combinations.
     """
-    import narwhals as nw  # nothing else needs it
+    import narwhals as nw  # needed only here
 
     table = nw.from_native(frame, pass_through=True)
     if not isinstance(table, nw.DataFrame | nw.LazyFrame):

@@ -232,7 +232,7 @@ def _from_wide(scores, item, columns):
         raise fail("the systems have different numbers of scores", sizes, "one of each item", todo)
     moved = any(not first.index.equals(other.index) for other in others)
     beside = {key: column for key, column in _flat(columns).items() if column is not None}
-    if beside:  # columns follow the order of the rows, which must be common
+    if beside:  # columns follow the order of the rows, which all systems must share
         check_row_order({f"scores of {name}": values for name, values in scores.items()} | beside)
     if moved and beside:
         todo = "give all systems the same items, or pass a DataFrame with a row for each score"

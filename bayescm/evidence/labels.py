@@ -222,6 +222,6 @@ def columns_in_order(table: Any, labels: Sequence) -> Any:
 def _is_polars(table):
     if isinstance(table, np.ndarray | Sequence):
         return False
-    import narwhals as nw  # nothing else needs it
+    import narwhals as nw  # needed only here
 
     return nw.dependencies.is_polars_dataframe(table)

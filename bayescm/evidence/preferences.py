@@ -609,7 +609,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
     ordered, patterns = bool(evidence["ordered"]), []
     for left, right in zip(evidence["left"].values, evidence["right"].values, strict=True):
         for winner in WINNERS:
-            if not ordered and left > right and winner != "tie":  # in all batches
+            if not ordered and left > right and winner != "tie":  # same order in all
                 winner = "left" if winner == "right" else "right"
             pair = [left, right] if ordered else sorted([left, right])
             patterns.append([*map(str, pair), winner])

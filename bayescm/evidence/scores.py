@@ -421,7 +421,7 @@ def from_scored_frame(
 
 def _binned(frame, columns, scores, starts):
     """Return the table with bin numbers in place of scores."""
-    import narwhals as nw  # nothing else needs it
+    import narwhals as nw  # needed only here
 
     table = nw.from_native(frame, pass_through=True)
     if not isinstance(table, nw.DataFrame | nw.LazyFrame):

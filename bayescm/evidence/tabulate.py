@@ -100,7 +100,7 @@ def column(name: str, values: Any) -> Any:
 
 
 def check_one_axis(name: str, values: Any) -> None:
-    """Raise an error if the values are known to have more or fewer axes than one."""
+    """Raise an error if the values have an attribute ``ndim`` other than 1."""
     if getattr(values, "ndim", 1) != 1:
         todo = (
             'pass one label per example (table["y"], argmax of scores, ravel of an image); several '

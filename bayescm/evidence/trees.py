@@ -132,7 +132,7 @@ def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list[Hashable]:
     """Return the dimensions of cell probabilities over which a measure is averaged."""
     if "estimands" in tree.attrs:
         kept: Sequence[Hashable] = attribute_dims(tree, "batch")
-    else:  # from pm.sample: folds, and dimensions that the counts lack
+    else:  # from pm.sample: average over folds and dims that counts lack
         data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
         counts = set(data["counts"].dims if "counts" in data else cells.dims) - set(FOLDS)
         kept = [dim for dim in cells.dims if cells.name == "theta" or dim in counts]

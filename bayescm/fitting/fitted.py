@@ -210,7 +210,7 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         if attrs.get("model") not in _OF_COUNTS:
             return None
         if isinstance(keywords.get("prevalence"), str) or "weights" in attrs:
-            return None  # a function, stored as its name; or weights, which the tree lacks
+            return None  # functions are stored by name, and the tree lacks weights
         of_model = {name: keywords[name] for name in ("prevalence",) if name in keywords}
         if isinstance(of_model.get("prevalence"), list) and "prevalence" in self.tree["posterior"]:
             of_model["prevalence"] = tuple(of_model["prevalence"])  # parameters of a beta prior

@@ -98,8 +98,8 @@ class Walk:
     def _passes(self, drift, weight, probable, points=_POINTS_PER_SD):
         """Return passes over a lattice that is fine and wide enough for the probable drifts."""
         mean, sd, *wide = self._approximation[2:]
-        # If there are no failures so far, the rate has an exponential tail, with an end that is as
-        # steep.
+        # Without failures so far, the logit has an exponential tail and a steep end, which need a
+        # finer lattice.
         finest = (sd / (1 + 2 * (sd > _SKEW))).min(where=probable, initial=np.inf) / points
         reach = [_LATTICE_REACH * array + 12.0 * (array > _SKEW) for array in (sd, wide[1])]
         low = np.minimum(mean - reach[0], wide[0] - reach[1]).min(
