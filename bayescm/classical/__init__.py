@@ -1,4 +1,4 @@
-"""Frequentist intervals, for comparison with the posterior ones."""
+"""Frequentist intervals and tests, for comparison with the posterior ones."""
 
 from bayescm.classical.clusters import design_effect, effective_counts
 from bayescm.classical.curves import (

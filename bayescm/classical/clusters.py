@@ -1,12 +1,12 @@
 """
-Examples that come in clusters: the design effect, and the effective number of examples.
+Clustered examples: design effects and effective sample sizes.
 
 A measure with derivatives d with respect to the shares of the cells has the linear form
 l = d - sum_m p_m d_m. With n_g counts in cluster g of G,
 
     design effect = G / (G - 1) sum_g (sum_m n_gm l_m)^2 / sum_m n_m l_m^2,
 
-the variance between clusters over that of independent examples.
+which is the variance between clusters divided by the variance of independent examples.
 """
 
 from collections.abc import Callable
@@ -21,23 +21,26 @@ from bayescm.validate import fail
 
 def design_effect(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
     """
-    Return the design effect of a measure: its variance relative to that of independent examples.
+    Return the design effect of a measure under cluster sampling.
 
-    The measure is linearised, as in the delta method; the sums of its linear form over the groups
-    are compared with what independent examples would give.
+    The design effect is the variance of the estimate relative to the variance for independent
+    examples. The measure is linearised as in the delta method, and the variance of its linear form
+    between groups is compared with the variance for independent examples.
 
     Parameters
     ----------
     counts : DataArray
-        With a dim ``group`` of two or more: sites, patients, images.
+        Counts with a dimension ``group`` of at least two members, such as sites, patients or
+        images.
     measure : str or callable
-        A measure with one number per matrix; for classes use an average such as ``f1_macro``.
+        Measure with a single value per matrix. For several classes, use an average such as
+        ``f1_macro``.
 
     Returns
     -------
     DataArray
-        At least 1: where there is no effect, chance alone would put the estimate below 1 half of
-        the time. NaN where the measure is undefined. Without the dim ``group``.
+        Design effect, without the dimension ``group``. It is at least 1, because without clustering
+        the estimate would be below 1 in half of all samples. It is NaN if the measure is undefined.
 
     Raises
     ------
@@ -72,7 +75,7 @@ def design_effect(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray
 
 
 def _design_effect(clusters, samples):
-    """Return the design effect of one collection of clusters, shape (G, C, C)."""
+    """Return the design effect of one set of clusters, shape (G, C, C)."""
     total = clusters.sum(0)
     n, size = total.sum(), int((clusters.sum((1, 2)) > 0).sum())
     if size < 2 or n == 0:
@@ -90,21 +93,21 @@ def effective_counts(counts: xr.DataArray, measure: str | Callable) -> xr.DataAr
     """
     Return pooled counts scaled down to the effective number of examples.
 
-    A quick alternative to :func:`bayescm.fit` with ``hierarchical_groups``: divided by the design
-    effect, the counts can be passed to any function that takes counts. With few groups the effect
-    itself is uncertain, and the interval slightly too short.
+    Counts divided by the design effect can be passed to any function of counts. This is a quick
+    alternative to :func:`bayescm.fit` with ``hierarchical_groups``. With few groups, the design
+    effect itself is uncertain, and intervals are slightly too short.
 
     Parameters
     ----------
     counts : DataArray
-        With a dim ``group``.
+        Counts with a dimension ``group``.
     measure : str or callable
-        The measure of interest; each measure has its own design effect.
+        Measure of interest. Each measure has a separate design effect.
 
     Returns
     -------
     DataArray
-        Fractional counts without the dim ``group``.
+        Fractional counts, without the dimension ``group``.
 
     Examples
     --------

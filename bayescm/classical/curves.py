@@ -1,13 +1,13 @@
 """
-Intervals and bands of ROC and precision-recall curves: DeLong's, pointwise bands, the bootstrap.
+Confidence intervals and bands for ROC and precision-recall curves.
 
-DeLong's variance of an area is that of the placements of the examples: the share of the negatives
-that a positive outscores, and the share of the positives that outscore a negative, ties counting
+DeLong's variance of an area is computed from placements: for each positive, the share of negatives
+with lower scores, and for each negative, the share of positives with higher scores. Ties count
 half.
 
-The pointwise bands are those of Schalk's thesis: at each observed threshold an interval for either
-rate, as if the threshold had been fixed beforehand and were the only one. They say nothing about
-the curve as a whole; for that, see :func:`bayescm.curves.roc`.
+The pointwise bands follow Schalk's thesis. At each observed threshold they contain an interval for
+either rate, as if the threshold had been fixed in advance and were the only one. They are not
+simultaneous for the whole curve; for that, see :func:`bayescm.curves.roc`.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,13 +37,13 @@ from bayescm.validate import (
 )
 
 BAND_METHODS = ["credible", "wilson", "clopper_pearson", "agresti_coull"]
-# Examples times resamples of the bootstrap in memory at once: 80 MB of each array.
+# Number of examples times bootstrap resamples in memory at once: 80 MB per array.
 _BLOCK = 1e7
 
 
 def delong(evidence: xr.Dataset, *, prob: float = 0.95, transform: str = "logit") -> xr.DataArray:
     """
-    Return DeLong's confidence interval of the area under the ROC curve.
+    Return DeLong's confidence interval for the area under the ROC curve.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def delong(evidence: xr.Dataset, *, prob: float = 0.95, transform: str = "logit"
     Returns
     -------
     DataArray, dims ([fold], [classifier], bound)
-        Zero width where the classes are perfectly separated, and NaN on the logit scale: the
-        method has no answer there. Without the transform it may leave [0, 1].
+        Interval. If the classes are perfectly separated, its width is zero, and it is NaN on the
+        logit scale, because the method does not apply. Without the transform it may exceed [0, 1].
 
     References
     ----------
@@ -100,21 +100,21 @@ def delong_compare(
     evidence: xr.Dataset | Mapping[str, xr.Dataset], *, prob: float = 0.95
 ) -> pd.DataFrame:
     """
-    Compare areas under ROC curves pairwise: on the same examples, or on different ones.
+    Compare areas under ROC curves pairwise with DeLong's test.
 
     Parameters
     ----------
     evidence : Dataset or mapping of str to Dataset
-        Scores of two or more classifiers on the same examples, two classes, no folds. A mapping
-        ``{"a": scores, "b": scores}`` holds one classifier each, tested on examples of its own:
-        their areas are independent.
+        Scores of two or more classifiers on the same examples, with two classes and without folds.
+        A mapping ``{"a": scores, "b": scores}`` contains classifiers tested on different examples,
+        whose areas are independent.
     prob : float, default 0.95
 
     Returns
     -------
     DataFrame
         ``first``, ``second``, ``difference``, ``sd``, ``lower``, ``upper``, ``z`` and the two-sided
-        ``p_value``; where the difference has no variance the last two are NaN.
+        ``p_value``. If the variance of the difference is zero, the last two are NaN.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def delong_compare(
 
 
 def _of_separate_samples(evidence):
-    """Return names, areas and their covariance, of classifiers with examples of their own."""
+    """Return names, areas and covariance of classifiers tested on different examples."""
     scores = [_as_two_classes(scores) for scores in evidence.values()]
     _check_compared(list(evidence), *scores)
     for name, one in zip(evidence, scores, strict=True):
@@ -176,15 +176,15 @@ def areas_and_covariance(
     scores: np.ndarray, weights: np.ndarray, actual: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the areas (V,) and their covariance (V, V), in O(n log n).
+    Return the areas (V,) and their covariance (V, V) in O(n log n) time.
 
     Parameters
     ----------
     scores : ndarray, shape (V, n)
     weights : ndarray, shape (n,)
-        How many examples each stands for.
+        Number of examples that each score represents.
     actual : ndarray of int, shape (n,)
-        1 for a positive example, else 0.
+        1 for positive examples, else 0.
     """
     by_class = [actual == 0, actual == 1]
     smallest = min(weights[members].sum() for members in by_class)
@@ -215,12 +215,13 @@ def roc_bands(
     Parameters
     ----------
     evidence : Dataset
-        Scores of one classifier, two classes.
+        Scores of one classifier with two classes.
     method : {"credible", "wilson", "clopper_pearson", "agresti_coull"}
     prob : float, default 0.95
-        Mass of each interval by itself.
+        Probability of each single interval.
     concentration : float, default 1
-        Prior pseudo-counts of the credible intervals, flat by default as in the thesis.
+        Prior pseudo-counts of the credible intervals. The default is a flat prior, as in the
+        thesis.
 
     Returns
     -------
@@ -258,7 +259,8 @@ def precision_recall_bands(
     Returns
     -------
     Dataset, dims (threshold, bound)
-        ``precision`` and ``recall``; without the threshold at which nothing is predicted positive.
+        Intervals of ``precision`` and ``recall``, without the threshold at which nothing is
+        predicted positive.
 
     Examples
     --------
@@ -307,16 +309,16 @@ def _bands(bounds, thresholds):
 
 def hull_areas(bands: xr.Dataset) -> xr.DataArray:
     """
-    Return the areas under the lower and the upper hull of pointwise bands.
+    Return the areas under the lower and upper hulls of pointwise bands.
 
-    The thesis calls this an interval of the area under the curve. It is not: every point lies at
-    its own limit at once, and the areas are almost twice as far apart as an interval needs.
-    They are here for comparison; for intervals see :func:`bayescm.curves.auc`.
+    The thesis calls the result an interval of the area under the curve. However, it assumes that
+    all points reach their limits simultaneously, and is almost twice as wide as necessary. It is
+    included for comparison only; for intervals, see :func:`bayescm.curves.auc`.
 
     Parameters
     ----------
     bands : Dataset
-        From `roc_bands` or `precision_recall_bands`.
+        Result of `roc_bands` or `precision_recall_bands`.
 
     Returns
     -------
@@ -344,8 +346,8 @@ def hull_areas(bands: xr.Dataset) -> xr.DataArray:
     areas = []
     for x_bound, y_bound in hulls:
         xs, ys = x.sel(bound=x_bound).values, y.sel(bound=y_bound).values
-        # An ROC curve ends in (0, 0) and (1, 1); precision at recall 0 and 1 is taken from the
-        # nearest threshold.
+        # An ROC curve ends in (0, 0) and (1, 1). Precision at recall 0 and 1 is that of the nearest
+        # threshold.
         first, last = (0.0, 1.0) if "tpr" in bands else (ys[0], ys[-1])
         xs, ys = np.array([0.0, *xs, 1.0]), np.array([first, *ys, last])
         order = np.argsort(xs, kind="stable")
@@ -362,12 +364,12 @@ def curve_bootstrap(
     random_seed: int = 0,
 ) -> xr.DataArray:
     """
-    Return the percentile bootstrap interval of a summary of a curve, stratified by class.
+    Return the stratified percentile bootstrap interval of a summary of a curve.
 
     Parameters
     ----------
     evidence : Dataset
-        Scores of one or more classifiers, two classes, no folds, no weights.
+        Scores of one or more classifiers with two classes, without folds or weights.
     measure : str or callable
         See :func:`bayescm.curves.number_draws`.
     prob : float, default 0.95
@@ -377,7 +379,8 @@ def curve_bootstrap(
     Returns
     -------
     DataArray, dims ([classifier], bound)
-        If the classes are perfectly separated, every resample is too and the interval has no width.
+        Interval. If the classes are perfectly separated, so are all resamples, and its width is
+        zero.
 
     Examples
     --------
@@ -418,7 +421,7 @@ def curve_bootstrap(
 
 
 def _resample_by_class(actual, size, rng):
-    """Return how often each example is drawn with replacement from its class, (size, n)."""
+    """Return how often each example is resampled within its class, (size, n)."""
     counts = np.empty((size, len(actual)))
     for label in (0, 1):
         members = np.flatnonzero(actual == label)

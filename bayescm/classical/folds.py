@@ -1,16 +1,17 @@
 """
-Student t intervals and tests from the folds of a cross-validation.
+Student t intervals and tests for cross-validation folds.
 
-The functions of arrays take the measure of every fold on the last axis (or the last two) and return
-``(..., 2)``: the mean of the M folds plus and minus a quantile of Student's t times
+The array functions take the values of a measure in every fold on the last axis (or the last two
+axes) and return ``(..., 2)``. The interval is the mean of the M folds plus and minus a quantile of
+Student's t distribution times
 
-    sqrt(S^2 / M)                          plain: the folds taken as independent
+    sqrt(S^2 / M)                          plain: folds treated as independent
     sqrt(S^2 / M / (1 - rho))              corrected (Grandvalet & Bengio)
     sqrt((1/M + test/train) S^2)           resampled (Nadeau & Bengio)
 
-with the sample variance S^2 of the folds. The intervals are symmetric and unclipped. `fold_t` is
-their labelled face; `correlated_t` is the posterior with the scale of the last one, and
-`combined_5x2` the F test of five times two folds.
+with the sample variance S^2 over folds. Intervals are symmetric and not clipped. `fold_t` is the
+interface for labelled counts, `correlated_t` is the posterior with the scale of the resampled t,
+and `combined_5x2` is the F test for five repetitions of two folds.
 """
 
 import warnings
@@ -40,7 +41,7 @@ from bayescm.validate import (
 )
 
 METHODS = ("plain", "corrected", "resampled", "5x2", "3x2")
-# Repeats and folds of the designs that have a formula of their own.
+# Numbers of repeats and folds of designs with specific formulas.
 _DESIGNS = {"5x2": (5, 2), "3x2": (3, 2)}
 
 
@@ -54,34 +55,36 @@ def fold_t(
     undefined: str = "drop",
 ) -> xr.DataArray:
     """
-    Return a t interval of any measure from the folds of a cross-validation.
+    Return a t interval of a measure from the folds of a cross-validation.
 
     Parameters
     ----------
     counts : DataArray
-        Counts with a dim fold, and repeat where the cross-validation was repeated.
+        Counts with a dimension ``fold``, and ``repeat`` for repeated cross-validation.
     measure : str or callable
     method : {"corrected", "plain", "resampled", "5x2", "3x2"}
-        `plain_t` and `corrected_t` are for one cross-validation, `resampled_t` (Nadeau and Bengio)
-        also for a repeated one, `five_by_two_t` and `blocked_t` for 5x2 and blocked 3x2.
+        `plain_t` and `corrected_t` are for a single cross-validation. `resampled_t` (Nadeau and
+        Bengio) also supports repeated cross-validation. `five_by_two_t` and `blocked_t` are for 5x2
+        and blocked 3x2 cross-validation.
     prob : float, default 0.95
         Confidence level.
     rho : float, default 0.7
-        For the corrected t: the covariance of two folds over the variance of the mean, in [0, 1).
+        For the corrected t: covariance of two folds divided by the variance of the mean, in [0, 1).
     undefined : {"drop", "zero", "nan"}
-        What to do with a fold in which the measure is 0/0: leave it out (and a degree of freedom
-        with it), count it as 0, or return NaN.
+        How to treat folds in which the measure is 0/0: exclude them (each reduces the degrees of
+        freedom by one), count them as 0, or return NaN.
 
     Returns
     -------
     DataArray
-        Dims ``(..., [class,] bound)``, without repeat and fold. May leave [0, 1]; of length 0
-        if all folds agree. The coord ``undefined_folds`` counts the folds with 0/0.
+        Interval with dims ``(..., [class,] bound)``, without ``repeat`` and ``fold``. It may exceed
+        [0, 1], and has length 0 if all folds agree. The coordinate ``undefined_folds`` is the
+        number of folds with 0/0.
 
     Raises
     ------
     ValueError
-        If the folds do not suit the method.
+        If the folds do not match the method.
 
     References
     ----------
@@ -114,7 +117,7 @@ def fold_t(
     values = filled.values
     if undefined == "nan":
         values = np.where(np.isnan(values).any(-1, keepdims=True), np.nan, values)
-    # The coord undefined_folds counts the folds that are left out, without a warning.
+    # The coordinate undefined_folds replaces the warning about excluded folds.
     if method == "plain":
         bounds = _corrected(values, prob, rho=0.0)
     elif method == "corrected":
@@ -151,12 +154,12 @@ def _check_design(counts, method):
 
 def plain_t(values: ArrayLike, *, prob: float = 0.95) -> np.ndarray:
     """
-    Return the K-fold t interval: the folds taken as independent.
+    Return the K-fold t interval, treating folds as independent.
 
     Parameters
     ----------
     values : array_like, shape (..., K)
-        The measure of every fold. NaN folds are left out, with a warning.
+        Values of the measure in every fold. NaN values are excluded with a warning.
     prob : float, default 0.95
         Confidence level.
 
@@ -179,16 +182,16 @@ def corrected_t(values: ArrayLike, *, prob: float = 0.95, rho: float = 0.7) -> n
     Parameters
     ----------
     values : array_like, shape (..., K)
-        The measure of every fold. NaN folds are left out, with a warning.
+        Values of the measure in every fold. NaN values are excluded with a warning.
     prob : float, default 0.95
         Confidence level.
     rho : float, default 0.7
-        Covariance of two folds over the variance of their mean.
+        Covariance of two folds divided by the variance of their mean.
 
     Returns
     -------
     ndarray, shape (..., 2)
-        The plain interval stretched by ``1 / sqrt(1 - rho)``.
+        Plain interval, widened by the factor ``1 / sqrt(1 - rho)``.
     """
     return _corrected(_with_warning(values), prob, rho)
 
@@ -207,17 +210,18 @@ def resampled_t(
     Parameters
     ----------
     values : array_like, shape (..., M)
-        The measure of every test set of all repeats. NaN ones are left out, with a warning.
+        Values of the measure on every test set of all repeats. NaN values are excluded with a
+        warning.
     prob : float, default 0.95
         Confidence level.
     test_share : float, optional
-        Size of a test set over that of test and training set together; 1/M by default, right for
-        one cross-validation.
+        Size of a test set divided by the total size of test and training set. By default 1/M, which
+        is correct for a single cross-validation.
 
     Returns
     -------
     ndarray, shape (..., 2)
-        With the variance ``(1/M + test/train) S**2`` and M - 1 degrees of freedom.
+        Interval with variance ``(1/M + test/train) S**2`` and M - 1 degrees of freedom.
 
     Examples
     --------
@@ -235,20 +239,20 @@ def _resampled(values, prob, share):
 
 def five_by_two_t(values: ArrayLike, *, prob: float = 0.95) -> np.ndarray:
     """
-    Return the 5x2 t interval as Wang et al. (2015), equation 16, print it.
+    Return the 5x2 t interval of Wang et al. (2015), equation 16, as printed.
 
     Parameters
     ----------
     values : array_like, shape (..., 5, 2)
-        The measure of both halves of every repeat.
+        Values of the measure in both halves of every repeat.
     prob : float, default 0.95
         Confidence level.
 
     Returns
     -------
     ndarray, shape (..., 2)
-        The variance is the mean over repeats of the sample variance within each (and not that of a
-        mean), with 5 degrees of freedom.
+        Interval with 5 degrees of freedom. As in the paper, its variance is the mean over repeats
+        of the sample variance within each repeat, not the variance of a mean.
     """
     values = np.asarray(values, float)
     within = values.var(axis=-1, ddof=1).sum(axis=-1)
@@ -257,27 +261,27 @@ def five_by_two_t(values: ArrayLike, *, prob: float = 0.95) -> np.ndarray:
 
 def blocked_t(values: ArrayLike, *, prob: float = 0.95) -> np.ndarray:
     """
-    Return the blocked 3x2 t interval as Wang et al. (2015), equation 17, print it.
+    Return the blocked 3x2 t interval of Wang et al. (2015), equation 17, as printed.
 
     Parameters
     ----------
     values : array_like, shape (..., 3, 2)
-        The measure of both halves of every pairing.
+        Values of the measure in both halves of every pairing.
     prob : float, default 0.95
         Confidence level.
 
     Returns
     -------
     ndarray, shape (..., 2)
-        The variance is that of the six values about their mean, divided by 6 (and not that of a
-        mean), with 5 degrees of freedom.
+        Interval with 5 degrees of freedom. As in the paper, its variance is the sum of squares of
+        the six values about their mean, divided by 6, not the variance of a mean.
     """
     values = np.asarray(values, float)
     return _t_interval(values.mean(axis=(-2, -1)), values.std(axis=(-2, -1)), 5, prob)
 
 
 def _with_warning(values):
-    """Return the values of the folds (..., M) as an array; warn if some are NaN."""
+    """Convert fold values (..., M) to an array; warn if some are NaN."""
     values = np.asarray(values, float)
     undefined = np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0).sum()
     if undefined:
@@ -290,12 +294,12 @@ def _with_warning(values):
 
 
 def _moments(values):
-    """Return number, mean and sample variance of the values that are not NaN."""
+    """Return number, mean and sample variance of the values, ignoring NaN."""
     n = (~np.isnan(values)).sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.nansum(values, axis=-1) / n
         variance = np.nansum((values - mean[..., None]) ** 2, axis=-1) / (n - 1)
-    # The variance of a single defined fold is not defined.
+    # The variance is undefined if only one fold is defined.
     return n, mean, np.where(n > 1, variance, np.nan)
 
 
@@ -314,35 +318,35 @@ def correlated_t(
     prob: float = 0.95,
 ) -> pd.Series:
     """
-    Compare two classifiers' scores over the folds of a cross-validation.
+    Compare the scores of two classifiers over cross-validation folds.
 
-    The differences of the folds are normal and equally correlated, since their training sets
-    overlap; with a flat prior the posterior of the mean difference is a Student t distribution
-    whose scale is that of Nadeau and Bengio's corrected t.
+    The differences between folds are modelled as normal and equally correlated, because training
+    sets overlap. With a flat prior, the posterior of the mean difference is a Student t
+    distribution with the scale of Nadeau and Bengio's corrected t.
 
     Parameters
     ----------
     first, second : array_like, shape (n,)
-        Scores on the same folds, higher is better; the folds of all repeats, one after the other.
+        Scores on the same folds; higher is better. Folds of several repeats are concatenated.
     n_folds : int
-        Folds of one repeat, 2 or more.
+        Number of folds per repeat, at least 2.
     rope : float or (float, float), default 0
-        Region of practical equivalence, in the units of the scores.
+        Region of practical equivalence, in units of the scores: half its width, or both ends.
     prob : float, default 0.95
-        Mass of the interval.
+        Probability of the interval.
 
     Returns
     -------
     Series
-        ``mean``, ``sd``, ``lower``, ``upper``, ``p_better`` (the first is), ``p_rope``,
-        ``p_worse``, ``expected_loss`` and ``expected_loss_second``. Equal to
-        ``baycomp.two_on_single``, whose three numbers are p_better, p_rope and p_worse.
+        ``mean``, ``sd``, ``lower`` and ``upper`` of the difference, ``p_better`` (of the first),
+        ``p_rope``, ``p_worse``, ``expected_loss`` and ``expected_loss_second``. The three
+        probabilities agree with ``baycomp.two_on_single``.
 
     Raises
     ------
     ValueError
-        If the numbers of scores differ, or are not a multiple of ``n_folds``, or a score is missing
-        or infinite.
+        If the numbers of scores differ or are not a multiple of ``n_folds``, or if a score is
+        missing or infinite.
 
     References
     ----------
@@ -385,33 +389,33 @@ def correlated_t(
             stacklevel=2,
         )
     (answer,) = decide(difference, rope=limits, prob=prob, kind="eti")
-    if limits == (0.0, 0.0) and answer["p_rope"] == 1:  # no difference in any fold: either way
+    if limits == (0.0, 0.0) and answer["p_rope"] == 1:  # no difference in any fold
         answer |= {"p_better": 0.5, "p_rope": 0.0, "p_worse": 0.5}
     return pd.Series(answer)
 
 
 def combined_5x2(counts: xr.DataArray, measure: str | Callable = "accuracy") -> pd.DataFrame:
     """
-    Test whether two classifiers are equally good, by the combined 5x2 cross-validated F test.
+    Compare two classifiers with the combined 5x2 cross-validated F test.
 
     Parameters
     ----------
     counts : DataArray, dims (classifier, repeat, fold, actual, predicted)
-        Five repetitions of two folds, the same for all classifiers; see
+        Counts of five repetitions of two folds, shared by all classifiers. See
         `bayescm.evidence.splits.FiveByTwo`.
     measure : str or callable, default "accuracy"
-        A measure that is one number.
+        Measure with a single value.
 
     Returns
     -------
     DataFrame
-        ``first``, ``second``, ``difference`` (its mean over the ten halves), ``statistic`` (F with
-        10 and 5 degrees of freedom) and ``p_value``.
+        ``first``, ``second``, ``difference`` (mean over the ten halves), ``statistic`` (F with 10
+        and 5 degrees of freedom) and ``p_value``.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classifiers, or not five repetitions of two folds.
+        If there are fewer than two classifiers, or the design is not five repetitions of two folds.
 
     References
     ----------
@@ -444,7 +448,8 @@ def combined_5x2(counts: xr.DataArray, measure: str | Callable = "accuracy") -> 
     names = counts["classifier"].values.tolist()
     rows = []
     for i, j in combinations(range(len(names)), 2):
-        # F = sum of the squared differences over twice the sum of their variances in the repeats.
+        # F is the sum of squared differences divided by twice the sum of their variances per
+        # repeat.
         p = values.values[i] - values.values[j]
         s2 = ((p - p.mean(axis=1, keepdims=True)) ** 2).sum()
         f = float((p**2).sum() / (2 * s2)) if s2 else float("nan")

@@ -1,14 +1,14 @@
 """
-Confidence intervals: of a proportion, and of any measures by the delta method or the bootstrap.
+Confidence intervals for proportions, and for any measure by the delta method or the bootstrap.
 
-The last two take evidence as independent multinomial samples, see `MultinomialSamples`. With the
-observed shares p of the outcomes of n examples, and the derivatives d of a measure with respect to
-them, the delta method has
+The latter two treat the evidence as independent multinomial samples (see `MultinomialSamples`).
+With observed outcome shares p of n examples, and derivatives d of a measure with respect to them,
+the variance in the delta method is
 
     variance = sum_m p_m (d_m - sum_l p_l d_l)^2 / n,
 
-and two measures of the same examples covary in the same way. The bootstrap draws the counts of the
-outcomes anew from Multinomial(n, p).
+and the covariance of two measures on the same examples is analogous. The bootstrap resamples the
+outcome counts from Multinomial(n, p).
 """
 
 from collections.abc import Callable, Sequence
@@ -44,21 +44,23 @@ def proportion(
     Parameters
     ----------
     successes, trials : int, array_like or DataArray
-        Whole numbers, ``0 <= successes <= trials`` and ``trials >= 1``; broadcast together.
+        Integers, ``0 <= successes <= trials`` and ``trials >= 1``; broadcast together.
     method : {"wilson", "exact", "mid-p", "jeffreys", "agresti_coull", "plus_four", "wald"}
-        ``"exact"`` is Clopper and Pearson's interval, also called ``"clopper_pearson"``.
-        ``"mid-p"`` counts half of the probability of the observed number in each tail.
-        ``"jeffreys"`` has the equal tails of the posterior with Jeffreys' prior, and ends at 0 or
-        1 if there are no successes or no failures.
-        ``"agresti_coull"`` adds half of z squared to successes and failures; ``"plus_four"`` adds
-        2 and is often called by its name.
+        Method. ``"wilson"`` is the score interval and ``"wald"`` the normal approximation.
+
+        - ``"exact"``: Clopper and Pearson's interval, also called ``"clopper_pearson"``.
+        - ``"mid-p"``: counts half the probability of the observed number in each tail.
+        - ``"jeffreys"``: equal-tailed posterior interval with Jeffreys' prior. It ends at 0 or 1 if
+          there are no successes or no failures.
+        - ``"agresti_coull"``: adds half of z squared to successes and failures.
+        - ``"plus_four"``: adds 2 to both, and is often also called Agresti-Coull.
     prob : float, default 0.95
 
     Returns
     -------
     DataArray, dims (..., bound)
-        Equivalent to ``statsmodels.stats.proportion.proportion_confint`` but for clipping: the
-        last three methods may leave [0, 1].
+        Interval, equivalent to ``statsmodels.stats.proportion.proportion_confint`` except for
+        clipping. The last three methods may exceed [0, 1].
 
     Raises
     ------
@@ -121,7 +123,7 @@ def wilson(x: Any, n: Any, z: float) -> tuple[np.ndarray, np.ndarray]:
     p = x / n
     center = (x + z**2 / 2) / (n + z**2)
     half = z / (n + z**2) * np.sqrt(n * p * (1 - p) + z**2 / 4)
-    # Rounding must not keep the bounds from the limits that they reach.
+    # Bounds that reach a limit must be exact despite rounding.
     return np.where(x == 0, 0.0, center - half), np.where(x == n, 1.0, center + half)
 
 
@@ -139,7 +141,7 @@ def _jeffreys(x, n, z):
 
 
 def _mid_p(x, n, z):
-    """Return the shares p at which P(X > x) + P(X = x) / 2 is one of the tails."""
+    """Return the proportions p at which P(X > x) + P(X = x) / 2 equals a tail probability."""
     tail = ndtr(-z)
 
     def above(p):
@@ -152,7 +154,7 @@ def _mid_p(x, n, z):
 
 
 def _increasing_root(function, value, shape):
-    """Return where an increasing function on [0, 1] has a value, by bisection."""
+    """Solve for the argument of an increasing function on [0, 1], by bisection."""
     low, high = np.zeros(shape), np.ones(shape)
     for _ in range(60):
         middle = (low + high) / 2
@@ -184,42 +186,43 @@ def delta(
     scale: str = "identity",
 ) -> xr.Dataset:
     r"""
-    Return normal intervals with the variance of the delta method.
+    Return normal confidence intervals from the delta method.
 
-    A measure is a smooth function of the outcome probabilities; its gradient is computed by complex
-    steps and propagates the covariance of the observed proportions. No derivatives are tabulated,
-    so any function of the cells will do.
+    A measure is a smooth function of the outcome probabilities. Its gradient, computed by complex
+    steps, propagates the covariance of the observed proportions. No analytical derivatives are
+    needed, so any function of the cells is supported.
 
     Parameters
     ----------
     evidence : Dataset or DataArray
         Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`), or counts
-        with dims ``(..., actual, predicted)``; matrices along ``classifier`` are then taken to
+        with dims ``(..., actual, predicted)``. Matrices along ``classifier`` are then assumed to
         come from different examples.
     measures : str, callable or a list of them
     prob : float, default 0.95
-        Nominal coverage: of each interval, or of all at once.
+        Nominal coverage of each interval, or of all simultaneously if ``joint``.
     joint : bool, default False
-        Whether all intervals of one evaluation should hold simultaneously: the quantile of the
-        largest absolute deviation then replaces the normal quantile.
+        Whether all intervals of one evaluation are simultaneous. The quantile of the largest
+        absolute deviation then replaces the normal quantile.
     blur : {None, "shared", "diagonal"}
-        The "blurring" correction for small variances: noise of variance :math:`z^2/(2n^2)` on each
-        observed share, which turns into Agresti and Coull's correction for a rare event.
-        ``"shared"`` lets the measures of one classifier see the same noise, ``"diagonal"`` gives
-        each interval noise of its own; single intervals are the same. For more than two classes
-        the shares of the first class are those left over.
+        "Blurring" correction for small variances: noise with variance :math:`z^2/(2n^2)` is added
+        to each observed share, which corresponds to Agresti and Coull's correction for rare events.
+        With ``"shared"``, all measures of one classifier have the same noise. With ``"diagonal"``,
+        each interval has independent noise. Single intervals are identical. For more than two
+        classes, the shares of the first class are the remainders.
     pairs : sequence of (classifier, measure), optional
-        The parameters to compute intervals for, if not all; the others are NaN.
+        Parameters of interest, if not all. The others are NaN.
     scale : {"identity", "logit", "atanh", "log"}
         Scale on which the interval is symmetric. ``"logit"`` keeps it inside (0, 1), ``"atanh"``
-        inside (-1, 1), ``"log"`` above 0. At the end of a scale the plain interval is truncated.
+        inside (-1, 1) and ``"log"`` above 0. For estimates at the end of a scale, the plain
+        interval is truncated.
 
     Returns
     -------
     Dataset
-        A variable per measure, dims ``(..., classifier, bound)``, with ``class`` before ``bound``
-        for a measure with one value per class. On the identity scale nothing is clipped. A measure
-        that is 0/0 has NaN ends and does not count for the joint quantile.
+        One variable per measure, dims ``(..., classifier, bound)``, with ``class`` before ``bound``
+        for a measure with one value per class. On the identity scale, intervals are not clipped. If
+        a measure is 0/0, its ends are NaN, and it does not contribute to the joint quantile.
 
     References
     ----------
@@ -259,20 +262,20 @@ def delta_moments(
     z: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the estimates of all measures and their covariance by the delta method.
+    Return the delta method estimates and covariance of all measures.
 
     Parameters
     ----------
     samples : MultinomialSamples
     counts : ndarray, shape (S, M)
-        One evaluation.
+        Counts of one evaluation.
     blur, z
-        The blurring correction and its normal quantile.
+        Blurring correction and its normal quantile.
 
     Returns
     -------
     estimate : ndarray, shape (J * W,)
-        Classifier by classifier.
+        Estimates, ordered by classifier.
     covariance : ndarray, shape (J * W, J * W)
     """
     totals = counts.sum(-1, keepdims=True)
@@ -305,8 +308,8 @@ def gradients(samples: "MultinomialSamples", matrix: np.ndarray) -> np.ndarray:
     """
     Return the derivatives of all measures with respect to the cells, shape (W, C, C).
 
-    By complex steps, f'(x) = Im f(x + ih) / h, which no cancellation limits; of a function that
-    drops the imaginary part, by central differences.
+    Complex steps, f'(x) = Im f(x + ih) / h, avoid cancellation. Functions that discard the
+    imaginary part are differentiated by central differences.
 
     References
     ----------
@@ -334,10 +337,10 @@ _COMPLEX_STEP = 1e-30
 
 def _blurring(slopes, same_sample, blur):
     """
-    Return the sums of the products of the derivatives with respect to the blurred shares.
+    Return the sums of products of derivatives with respect to the blurred shares.
 
-    These are the shares of the actual classes, which the classifiers of one sample have in common,
-    the shares of the predicted classes and those of the cells, all without the first class.
+    These are the shares of the actual classes, which all classifiers of one sample share, of the
+    predicted classes and of the cells, each without the first class.
     """
     size = len(same_sample)
     by_actual = (slopes[..., 1:, 0] - slopes[..., :1, 0]).reshape(size, -1)
@@ -363,7 +366,7 @@ def _joint_quantile(covariance, selected, prob):
 
 
 class _Scale(NamedTuple):
-    """A transformation of a measure, its inverse and derivative, and the range it is for."""
+    """Transformation of a measure, with its inverse, derivative and range."""
 
     transform: Callable
     inverse: Callable
@@ -381,7 +384,7 @@ _SCALES = {
 
 
 def _on_scale(estimate, half, name):
-    """Return intervals (P, 2) that are symmetric on a scale."""
+    """Return intervals (P, 2) that are symmetric on a given scale."""
     scale = _SCALES[name]
     signs = np.array([-1.0, 1.0])
     plain = np.clip(estimate[:, None] + half[:, None] * signs, scale.low, scale.high)
@@ -403,33 +406,33 @@ def bootstrap(
     random_seed: int | np.random.Generator | None = None,
 ) -> xr.Dataset:
     """
-    Return bootstrap intervals of any measures of any classifiers.
+    Return bootstrap intervals of measures of one or more classifiers.
 
-    Drawing n examples with replacement is drawing from a multinomial over the outcomes, so a
-    resample costs the same whatever n. Classifiers tested on the same examples are resampled
-    together.
+    Drawing n examples with replacement is equivalent to drawing from a multinomial over the
+    outcomes, so the cost of a resample does not depend on n. Classifiers tested on the same
+    examples are resampled jointly.
 
     Parameters
     ----------
     evidence : Dataset or DataArray
         Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`), or counts
-        with dims ``(..., actual, predicted)``; matrices along ``classifier`` are then taken to
-        come from different examples. Whole numbers.
+        with dims ``(..., actual, predicted)``. Matrices along ``classifier`` are then assumed to
+        come from different examples. Counts must be integers.
     measures : str, callable or a list of them
     prob : float, default 0.95
     method : {"percentile", "bca"}
-        Quantiles of the resampled values, or these corrected for bias and skewness.
+        Quantiles of the resampled values, or the bias-corrected and accelerated version.
     resamples : int, default 1000
     pairs : sequence of (classifier, measure), optional
-        As in :func:`delta`.
+        Parameters of interest; see :func:`delta`.
     random_seed : int or Generator, optional
 
     Returns
     -------
     Dataset
-        A variable per measure, dims ``(..., classifier, bound)``, with ``class`` before ``bound``
-        for a measure with one value per class. Resamples in which a measure is 0/0 are left out;
-        where all are, the ends are NaN.
+        One variable per measure, dims ``(..., classifier, bound)``, with ``class`` before ``bound``
+        for a measure with one value per class. Resamples in which a measure is 0/0 are excluded. If
+        it is 0/0 in all resamples, the ends are NaN.
 
     References
     ----------
@@ -479,9 +482,8 @@ def _bca_levels(draws, estimate, acceleration, tails):
     """
     Return the levels of the bias-corrected and accelerated bounds; NaN without an estimate.
 
-    Efron's (1987) z0 is the normal quantile of the share of resamples below the estimate, where
-    equal ones count half; the level of a tail with quantile z is Phi(z0 + w / (1 - a w)) with
-    w = z0 + z.
+    Efron's (1987) z0 is the normal quantile of the share of resamples below the estimate, with ties
+    counting half. The level of a tail with quantile z is Phi(z0 + w / (1 - a w)) with w = z0 + z.
     """
     if np.isnan(estimate):
         return np.full_like(tails, np.nan)
@@ -493,10 +495,10 @@ def _bca_levels(draws, estimate, acceleration, tails):
 
 def acceleration(samples: "MultinomialSamples") -> np.ndarray:
     """
-    Return the skewness of the jackknife values over 6, shape (L, J, W).
+    Return the skewness of the jackknife values divided by 6, shape (L, J, W).
 
-    Examples with the same outcome have the same value: it is computed once for each outcome, and
-    weighted by how many there are.
+    Examples with the same outcome have the same jackknife value. It is computed once per outcome
+    and weighted by the number of examples.
     """
     counts = samples.counts
     evaluations, _, outcomes = counts.shape
@@ -516,7 +518,7 @@ def acceleration(samples: "MultinomialSamples") -> np.ndarray:
 
 
 def _quantiles(values, levels):
-    """Return quantiles of values that may be infinite, next to which nothing is interpolated."""
+    """Return quantiles of values that may be infinite, without interpolating next to infinity."""
     with np.errstate(invalid="ignore"):
         quantiles = np.quantile(values, levels)
     nearest = np.quantile(values, levels, method="nearest")
@@ -526,7 +528,7 @@ def _quantiles(values, levels):
 @dataclass(frozen=True, eq=False)
 class MultinomialSamples:
     """
-    Evidence as independent multinomial samples of outcomes, and the measures asked for.
+    Evidence as independent multinomial samples of outcomes, with the requested measures.
 
     Attributes
     ----------
@@ -535,17 +537,17 @@ class MultinomialSamples:
     actual : ndarray of int, shape (M,)
     predicted : ndarray of int, shape (J, M)
     sample : ndarray of int, shape (J,)
-        The sample on which each classifier was tested.
+        Index of the sample on which each classifier was tested.
     measures : list of callables
-        K measures, which have W values in all: one each, or one for each class.
+        K measures with W values in total: one each, or one per class.
     selected : ndarray of bool, shape (J, W)
-        Which values are asked for of which classifier.
+        Which values are requested for which classifier.
     labels : ndarray, shape (C,)
-        The classes.
+        Class labels.
     size : int
-        The number of labels: of the classes, and of an abstention.
+        Number of labels: the classes and an abstention label.
     leading : DataArray
-        Dims and coords of the L evaluations, and of the classifiers.
+        Dimensions and coordinates of the L evaluations and of the classifiers.
     """
 
     counts: np.ndarray
@@ -559,7 +561,7 @@ class MultinomialSamples:
     leading: xr.DataArray
 
     def matrices(self, counts: np.ndarray) -> np.ndarray:
-        """Return every classifier's matrix, (..., J, C, C), from counts (..., S, M)."""
+        """Return the matrix of each classifier, (..., J, C, C), from counts (..., S, M)."""
         matrices = [
             marginal_matrices(counts[..., sample, :], self.actual, predicted[None], self.size)
             for sample, predicted in zip(self.sample, self.predicted, strict=True)
@@ -567,7 +569,7 @@ class MultinomialSamples:
         return np.concatenate(matrices, axis=-3)
 
     def evaluate(self, matrices: np.ndarray) -> np.ndarray:
-        """Return all measures of matrices (..., J, C, C), laid side by side, (..., J, W)."""
+        """Return all measures of matrices (..., J, C, C), concatenated to (..., J, W)."""
         shape = (*matrices.shape[:-2], -1)
         return np.concatenate(
             [np.asarray(measure(matrices)).reshape(shape) for measure in self.measures], axis=-1
@@ -597,7 +599,7 @@ def multinomial_samples(
     measures: str | Callable | Sequence[str | Callable],
     pairs: Sequence[tuple[str, Any]] | None = None,
 ) -> MultinomialSamples:
-    """Check the evidence and the measures, and lay them out."""
+    """Check the evidence and the measures, and convert them to arrays."""
     matrices = as_counts(matrices_of(evidence))
     if "classifier" in matrices.dims:
         matrices = matrices.transpose(..., "classifier", "actual", "predicted")
@@ -622,12 +624,12 @@ def multinomial_samples(
 
 
 def _widths(measures, size):
-    """Return how many values each measure has: one, or one per class."""
+    """Return the number of values of each measure: one, or one per class."""
     return [np.size(measure(np.ones((size, size)))) for measure in measures]
 
 
 def _at_shares(measures, shares):
-    """Return the measures of a population with these shares of the classes, if any are known."""
+    """Return the measures for a population with given class shares, if any are given."""
     if shares is None:
         return measures
     return [

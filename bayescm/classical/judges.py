@@ -1,14 +1,14 @@
 """
-The prevalence from few labels and the answers of a judge: prediction-powered and Rogan-Gladen.
+Prevalence from few labels and a judge: prediction-powered and Rogan-Gladen intervals.
 
-Of n labelled examples, y is the truth and f the judge's answer, and F its answer to N others. The
-prediction-powered estimate is
+For n labelled examples, let y be the true label and f the label of the judge, and let F be its
+labels for N other examples. The prediction-powered estimate is
 
     w mean(F) + mean(y) - w mean(f),
 
-with w = 1 (PPI), or the w that makes its variance least (PPI++). Rogan and Gladen's estimate of the
-rate among the N others is (mean(F) + specificity - 1) / (recall + specificity - 1), with the
-judge's recall and specificity from the labelled examples.
+with w = 1 (PPI), or the w that minimises its variance (PPI++). Rogan and Gladen's estimate of the
+prevalence among the N others is (mean(F) + specificity - 1) / (recall + specificity - 1), with
+recall and specificity of the judge estimated from the labelled examples.
 """
 
 import numpy as np
@@ -24,28 +24,29 @@ def prediction_powered(
     evidence: xr.DataArray, *, tuned: bool = True, prob: float = 0.95
 ) -> xr.DataArray:
     """
-    Return the prediction-powered interval of how common the positive class is.
+    Return the prediction-powered interval of the prevalence.
 
-    For comparison: at few labels it covers much less than it says, and has no width at all where
-    the judge agrees with all of them. See ``interval(evidence, "prevalence")``.
+    This method is included for comparison. With few labels, its coverage is much lower than
+    nominal, and its width is zero if the judge agrees with all of them. Prefer ``interval(evidence,
+    "prevalence")``.
 
     Parameters
     ----------
     evidence : DataArray, dims (..., judge, actual, predicted)
-        From ``from_partly_labelled(actual, judge=judge)``, two classes.
+        Result of ``from_partly_labelled(actual, judge=judge)`` with two classes.
     tuned : bool, default True
-        Weigh the judge by how much it tells (PPI++), or fully (PPI).
+        Whether the weight of the judge is chosen to minimise the variance (PPI++) or is 1 (PPI).
     prob : float, default 0.95
 
     Returns
     -------
     DataArray, dims (..., bound)
-        May leave [0, 1], as published.
+        Interval. As published, it may exceed [0, 1].
 
     Raises
     ------
     ValueError
-        If there are more than two classes, fewer than two labels, or nothing is unlabelled.
+        If there are more than two classes, fewer than two labels, or no unlabelled examples.
 
     References
     ----------
@@ -87,26 +88,27 @@ def prediction_powered(
 
 def rogan_gladen(evidence: xr.DataArray, *, prob: float = 0.95) -> xr.DataArray:
     """
-    Return the interval of Lang and Reiczigel for how common the positive class is.
+    Return Lang and Reiczigel's interval of the prevalence.
 
-    Of the labelled examples only the judge's recall and specificity are used, so that they may
-    come from elsewhere; the rate is that of the unlabelled ones.
+    The labelled examples are used only to estimate recall and specificity of the judge, so they may
+    come from a different population. The prevalence refers to the unlabelled examples.
 
     Parameters
     ----------
     evidence : DataArray, dims (..., judge, actual, predicted)
-        From ``from_partly_labelled(actual, judge=judge)``, two classes.
+        Result of ``from_partly_labelled(actual, judge=judge)`` with two classes.
     prob : float, default 0.95
 
     Returns
     -------
     DataArray, dims (..., bound)
-        Cut to [0, 1]; all of it where the judge is not seen to be better than chance.
+        Interval, clipped to [0, 1]. It is [0, 1] if the judge does not appear to be better than
+        chance.
 
     Raises
     ------
     ValueError
-        If there are more than two classes, or nothing is unlabelled.
+        If there are more than two classes, or no unlabelled examples.
 
     References
     ----------
@@ -130,7 +132,7 @@ def rogan_gladen(evidence: xr.DataArray, *, prob: float = 0.95) -> xr.DataArray:
     N = unlabelled.sum(-1)
     if (N < 1).any():
         raise fail("nothing is unlabelled", N, "some", "pass the labels to proportion()")
-    # All three shares are blurred, as Agresti and Coull do: by z^2, and by one example each.
+    # Agresti-Coull corrections: z^2 for the observed share, one example each for the others.
     F = (unlabelled[..., 1] + z**2 / 2) / (N + z**2)
     positives, negatives = labelled[..., 1, :].sum(-1) + 2, labelled[..., 0, :].sum(-1) + 2
     recall = (labelled[..., 1, 1] + 1) / positives
@@ -151,7 +153,7 @@ def rogan_gladen(evidence: xr.DataArray, *, prob: float = 0.95) -> xr.DataArray:
 
 
 def _as_two_classes(evidence):
-    """Return the labelled (..., actual, predicted) and the unlabelled (..., predicted)."""
+    """Return the labelled counts (..., actual, predicted) and unlabelled ones (..., predicted)."""
     if not is_partly_labelled(evidence):
         todo = "make it with `from_partly_labelled(actual, judge=judge)`"
         raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)

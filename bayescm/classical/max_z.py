@@ -1,4 +1,4 @@
-"""The quantile of the largest of several correlated normal variables, in absolute value."""
+"""Quantile of the largest absolute value of correlated normal variables."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -15,11 +15,11 @@ def max_abs_z(correlation: np.ndarray, *, prob: float = 0.95, points: int = 2**1
     Parameters
     ----------
     correlation : ndarray, shape (d, d)
-        Correlations; the matrix may be singular (measures that depend on one another).
+        Correlation matrix. It may be singular if measures are functionally dependent.
     prob : float, default 0.95
-        Probability that all d variables stay within q, in (0, 1).
+        Probability that all d variables are within q, in (0, 1).
     points : int, default 2**15
-        Number of directions, a power of two, where q cannot be integrated more accurately.
+        Number of directions, a power of two. Used if q cannot be integrated more accurately.
 
     Returns
     -------
@@ -32,10 +32,10 @@ def max_abs_z(correlation: np.ndarray, *, prob: float = 0.95, points: int = 2**1
 
     Notes
     -----
-    Independent or equally correlated variables, and up to four variables of a regular matrix, are
-    integrated to about 1e-9. Otherwise the direction of Z is integrated by a fixed Sobol sequence
-    and its length exactly (error of q about 1e-4, and 5e-5 at 2**18 points); a direction needs no
-    inverse, so singular matrices are not a special case.
+    Independent or equicorrelated variables, and up to four variables with a regular matrix, are
+    integrated with an error of about 1e-9. Otherwise, the direction of Z is integrated with a fixed
+    Sobol sequence and its length exactly. The error of q is then about 1e-4, and 5e-5 with 2**18
+    points. Directions do not require an inverse, so singular matrices need no special treatment.
 
     References
     ----------
@@ -53,7 +53,7 @@ def max_abs_z(correlation: np.ndarray, *, prob: float = 0.95, points: int = 2**1
     if len(correlation) <= 1:
         return single
     covers = _coverage(correlation, points)
-    # q lies between that of one variable and that of independent ones (Sidak).
+    # q is between the quantile of a single variable and that of independent ones (Sidak).
     widest = float(ndtri((1 + prob ** (1 / len(correlation))) / 2))
     return float(brentq(lambda q: covers(q) - prob, single - 0.01, widest + 0.01, xtol=1e-12))
 
@@ -76,7 +76,7 @@ def _check_correlation(correlation):
 
 
 def _drop_copies(correlation):
-    """Drop variables that are another one, or its negative."""
+    """Remove variables that equal another variable or its negative."""
     keep: list[int] = []
     for row in range(len(correlation)):
         if not any(abs(correlation[row, other]) > 1 - 1e-10 for other in keep):
@@ -96,7 +96,7 @@ def _coverage(correlation, points):
 
 
 def _equicorrelated(q, common, size):
-    """P(all abs(Z_k) <= q) by the one factor they share."""
+    """Compute P(all abs(Z_k) <= q) by integrating over the common factor."""
     nodes, weights = _normal_rule(200)
     low = ndtr((-q - np.sqrt(common) * nodes) / np.sqrt(1 - common))
     high = ndtr((q - np.sqrt(common) * nodes) / np.sqrt(1 - common))
@@ -104,7 +104,7 @@ def _equicorrelated(q, common, size):
 
 
 class _Conditioned:
-    """P(all abs(Z_k) <= q) variable by variable, conditional on those before it (Genz)."""
+    """P(all abs(Z_k) <= q), by conditioning each variable on the preceding ones (Genz)."""
 
     def __init__(self, correlation):
         self.factor = np.linalg.cholesky(correlation)
@@ -128,7 +128,7 @@ class _Conditioned:
 
 
 class _Directions:
-    """P(all abs(Z_k) <= q) as an average over directions of the distribution of the length."""
+    """P(all abs(Z_k) <= q), as an average over directions of the distribution of the length."""
 
     def __init__(self, correlation, points):
         values, vectors = np.linalg.eigh(correlation)
@@ -148,7 +148,7 @@ class _Directions:
 
 
 def _graded_rule(number):
-    """Gauss' rule on (0, 1), crowded at the ends, where near-copies of a variable turn sharply."""
+    """Return a Gauss rule on (0, 1), refined at the ends, where near-duplicates vary rapidly."""
     nodes, weights = np.polynomial.legendre.leggauss(number)
     v = (nodes + 1) / 2
     return v**3 * (10 - 15 * v + 6 * v**2), 15 * weights * v**2 * (1 - v) ** 2

@@ -1,8 +1,9 @@
 """
-Classifiers on the same examples: tests and intervals of the difference of two accuracies.
+Tests and intervals for the difference in accuracy of classifiers on the same examples.
 
-Of two classifiers the examples fall into a table [[a, b], [c, d]]: both right, only the first, only
-the second, both wrong. All that bears on the difference (b - c) / n are the discordant b and c.
+For two classifiers, the examples form a table [[a, b], [c, d]]: both right, only the first, only
+the second, both wrong. Only the discordant counts b and c are informative about the difference (b -
+c) / n.
 """
 
 from collections.abc import Callable
@@ -22,33 +23,38 @@ from bayescm.validate import check_choice, check_counts, check_prob, fail
 
 def mcnemar(evidence: Any, *, method: str = "mid-p") -> pd.DataFrame:
     """
-    Test whether two classifiers have the same accuracy, by the examples where one alone is right.
+    Test whether two classifiers have the same accuracy, with McNemar's test.
 
-    It is a test of no other measure. Of a class's recall, such as sensitivity, it is a test where
-    `bayescm.from_classifiers` is given the examples of that class alone.
+    The test uses the examples on which exactly one classifier is right. It applies only to
+    accuracy. To compare the recall of a class, such as sensitivity, pass only the examples of that
+    class to `bayescm.from_classifiers`.
 
     Parameters
     ----------
     evidence : Dataset or array_like, shape (2, 2)
-        Outcomes of two or more classifiers on the same examples, see
-        :func:`bayescm.from_classifiers`; or ``[[both right, only the first], [only the second, both
-        wrong]]``.
+        Outcomes of two or more classifiers on the same examples (see
+        :func:`bayescm.from_classifiers`), or a table ``[[both right, only the first], [only the
+        second, both wrong]]``.
     method : {"mid-p", "exact", "asymptotic", "corrected"}
-        The binomial test with half the probability of what was observed, which keeps the level
-        nearly always and is not as timid as the exact one; the exact test; the chi-square test; the
-        same with a continuity correction.
+        Test:
+
+        - ``"mid-p"``: binomial test with half the probability of the observed table. It nearly
+          always keeps its level and is less conservative than the exact test.
+        - ``"exact"``: binomial test.
+        - ``"asymptotic"``: chi-square test.
+        - ``"corrected"``: chi-square test with continuity correction.
 
     Returns
     -------
     DataFrame
-        ``measure`` (accuracy), ``first``, ``second``, ``only_first``, ``only_second`` (how often it
-        alone is right), ``statistic`` (the smaller of both, or chi-square), the two-sided
-        ``p_value`` and the ``method`` that it is by.
+        ``measure`` (accuracy), ``first``, ``second``, ``only_first`` and ``only_second`` (number of
+        examples on which only this classifier is right), ``statistic`` (the smaller of both, or
+        chi-square), the two-sided ``p_value`` and the ``method``.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classifiers or, for a binomial test, counts are fractional.
+        If there are fewer than two classifiers, or if counts are fractional in a binomial test.
 
     References
     ----------
@@ -106,15 +112,15 @@ def paired_difference(evidence: Any, *, method: str = "tango", prob: float = 0.9
     evidence : Dataset or array_like, shape (2, 2)
         See :func:`mcnemar`.
     method : {"tango", "newcombe", "bonett_price", "wald"}
-        Tango's score interval, Newcombe's square-and-add interval (his method 10), the Wald
-        interval with a pseudo-count in both discordant cells, and without.
+        Tango's score interval, Newcombe's square-and-add interval (his method 10), or the Wald
+        interval with or without a pseudo-count in both discordant cells.
     prob : float, default 0.95
 
     Returns
     -------
     DataFrame
         ``measure`` (accuracy), ``first``, ``second``, ``difference`` (first minus second),
-        ``lower``, ``upper``.
+        ``lower`` and ``upper``.
 
     Raises
     ------
@@ -149,7 +155,7 @@ def paired_difference(evidence: Any, *, method: str = "tango", prob: float = 0.9
 
 
 def tango(b: np.ndarray, c: np.ndarray, n: float, prob: float = 0.95) -> np.ndarray:
-    """Return score intervals, shape (m, 2): where the score statistic is z and -z."""
+    """Return score intervals, shape (m, 2), by solving for score statistics z and -z."""
     z, bounds = float(ndtri((1 + prob) / 2)), []
     for quantile in (z, -z):
         low, high = np.full(len(b), -1.0), np.full(len(b), 1.0)
@@ -165,7 +171,7 @@ def score_statistic(difference: np.ndarray, b: np.ndarray, c: np.ndarray, n: flo
     """
     Return Tango's score statistic of a difference, given the discordant pairs.
 
-    The share of the pairs of c is the maximum likelihood estimate under the difference, the larger
+    The share of the discordant pairs c is the constrained maximum likelihood estimate, the larger
     root of 2 n q^2 + B q - c difference (1 - difference) = 0.
     """
     B = -b - c + (2 * n - b + c) * difference
@@ -196,12 +202,12 @@ def _bonett_price(table, prob):
 
 
 def _newcombe(table, prob):
-    """Add the squares of the distances of both Wilson intervals, less 2 phi times their product."""
+    """Combine both Wilson intervals by square-and-add, minus 2 phi times the product."""
     n, z = table.sum(), ndtri((1 + prob) / 2)
     right_1, right_2 = table[0].sum(), table[:, 0].sum()
     p_1, (lower_1, upper_1) = right_1 / n, wilson(right_1, n, z)
     p_2, (lower_2, upper_2) = right_2 / n, wilson(right_2, n, z)
-    # The correlation phi with a continuity correction where it is positive.
+    # Continuity correction of the correlation phi if it is positive.
     margins = np.prod([*table.sum(0), *table.sum(1)])
     determinant = np.linalg.det(table)
     numerator = max(determinant - n / 2, 0) if determinant > 0 else determinant
@@ -222,13 +228,14 @@ _INTERVALS: dict[str, Callable] = {
 
 def cochran_q(evidence: xr.Dataset) -> pd.DataFrame:
     """
-    Test whether several classifiers have the same accuracy on the same examples.
+    Test whether several classifiers have the same accuracy, with Cochran's Q test.
 
     Parameters
     ----------
     evidence : Dataset
-        Outcomes of two or more classifiers, see :func:`bayescm.from_classifiers`. Of two it is the
-        asymptotic McNemar test.
+        Outcomes of two or more classifiers on the same examples; see
+        :func:`bayescm.from_classifiers`. For two classifiers, the test equals the asymptotic
+        McNemar test.
 
     Returns
     -------
@@ -258,7 +265,7 @@ def cochran_q(evidence: xr.Dataset) -> pd.DataFrame:
 
 
 def _tables(evidence):
-    """Yield the labels of every two classifiers, and how often both, one or none is right."""
+    """Yield the labels of each pair of classifiers, and their table of right and wrong."""
     if not isinstance(evidence, xr.Dataset):
         table = check_counts(evidence, fractional=True).astype(float)
         if table.shape != (2, 2) or not table.sum():
@@ -278,7 +285,7 @@ def _tables(evidence):
 
 
 def _right(evidence):
-    """Return names (J,), whether each is right (J, m), and how often each outcome occurred (m,)."""
+    """Return names (J,), a mask of right predictions (J, m), and outcome counts (m,)."""
     evidence = as_outcomes(evidence)
     names = evidence["classifier"].values.tolist()
     if len(names) < 2:

@@ -1,8 +1,8 @@
 """
-Calibration of probabilities: a guaranteed band of rising curves, the CORP diagram, and two tests.
+Calibration of probabilities: isotonic bands, CORP diagrams, and calibration tests.
 
-All of them are of the sample as it was drawn, and take evidence as the distinct forecasts p of a
-classifier, with how many examples each was given to, and how many of these were positive.
+All methods refer to the sample. They use the distinct forecasts p of a classifier, with the number
+of examples and of positives for each.
 """
 
 from collections.abc import Iterator
@@ -23,37 +23,37 @@ _GRID = np.arange(101) / 100
 
 def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -> xr.Dataset:
     """
-    Return a band that holds the whole calibration curve if this never falls, whatever its shape.
+    Return a confidence band of the calibration curve, assuming that it is increasing.
 
-    Its coverage is guaranteed for any number of examples, steps included, and it is wide:
-    :func:`bayescm.curves.calibration.curve` has a narrower one for smooth curves, and this one
-    where the curve may have a step.
+    Coverage is guaranteed for any sample size and any increasing curve, even with steps, so the
+    band is wide. For smooth curves, :func:`bayescm.curves.calibration.curve` has a narrower band;
+    it uses this one if the curve may have a step.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
     at : array_like, shape (T,), optional
-        Probabilities at which to evaluate the band; by default 0, 0.01, ..., 1.
+        Probabilities at which to evaluate the band. By default 0, 0.01, ..., 1.
     prob : float, default 0.95
 
     Returns
     -------
     Dataset, dims ([classifier], probability, bound)
-        ``interval``; where its lower end is above the upper one, no rising curve agrees with the
-        examples, and ``attrs["caution"]`` says so.
+        Band ``interval``. If its lower end is above its upper end, the examples contradict an
+        increasing curve, and ``attrs["caution"]`` is set.
 
     Raises
     ------
     TypeError, ValueError
-        If these are not probabilities of two classes, or are weighted by importance.
+        If the evidence does not contain probabilities of two classes, or has importance weights.
 
     Notes
     -----
-    The curve at x is at least the mean of the curve over any forecasts below x, of which the
-    binomial limit of Clopper and Pearson holds; the band takes the best of all ranges of forecasts,
-    each at the level that is left when it is shared out among all of them. Beyond 100 different
-    forecasts neighbours are put together, which keeps the guarantee and shortens the band.
+    The curve at x is at least the mean of the curve over any set of forecasts below x, for which
+    the binomial limit of Clopper and Pearson applies. The band is the best limit over all ranges of
+    forecasts, with a Bonferroni correction for their number. With more than 100 distinct forecasts,
+    neighbouring forecasts are merged, which keeps the guarantee and makes the band narrower.
 
     References
     ----------
@@ -94,24 +94,25 @@ def corp(
     evidence: xr.Dataset, *, prob: float = 0.95, draws: int = 1000, random_seed: int = 0
 ) -> xr.Dataset:
     """
-    Return the CORP reliability diagram: the isotonic regression on the forecasts, with what it is.
+    Return the CORP reliability diagram, based on isotonic regression.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
     prob : float, default 0.95
     draws : int, default 1000
-        Samples drawn with the forecasts as their chances.
+        Number of samples simulated from the forecasts for the consistency band.
     random_seed : int, default 0
 
     Returns
     -------
     Dataset, dims ([classifier], probability)
-        ``recalibrated``, the isotonic regression at every forecast that was given; ``consistency``
-        (bound), where it would lie with probability ``prob`` at each of them were the forecasts
-        right; and the parts of the Brier score ``miscalibration``, ``discrimination`` and
-        ``uncertainty``: it is uncertainty - discrimination + miscalibration.
+        ``recalibrated`` is the isotonic regression at every observed forecast. ``consistency``
+        (bound) is the band in which it would be with probability ``prob``, pointwise, if the
+        forecasts were calibrated. ``miscalibration``, ``discrimination`` and ``uncertainty`` are
+        the components of the Brier score, which equals uncertainty - discrimination +
+        miscalibration.
 
     References
     ----------
@@ -161,24 +162,26 @@ def hosmer_lemeshow(
     evidence: xr.Dataset, *, groups: int = 10, fitted: bool = False
 ) -> pd.DataFrame:
     """
-    Return Hosmer and Lemeshow's test: positives observed and forecast in groups of like forecasts.
+    Return the Hosmer-Lemeshow test, which compares observed and expected positives.
 
-    Its power depends on the number of examples and its answer on the groups;
-    :func:`bayescm.curves.calibration.test` says how near the curve is to the diagonal.
+    Examples are grouped by forecast. The power of the test depends on the number of examples and
+    its result on the groups. In contrast, :func:`bayescm.curves.calibration.test` quantifies how
+    close the curve is to the diagonal.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
     groups : int, default 10
-        Number of groups of about equal size, between quantiles of the forecasts.
+        Number of groups of approximately equal size, formed by quantiles of the forecasts.
     fitted : bool, default False
-        Whether the model was fitted to these very examples, which takes two degrees of freedom.
+        Whether the model was fitted to the same examples, which reduces the degrees of freedom by
+        two.
 
     Returns
     -------
     DataFrame
-        For each classifier ``statistic``, ``df`` and ``p_value``.
+        ``statistic``, ``df`` and ``p_value`` for each classifier.
 
     References
     ----------
@@ -199,7 +202,7 @@ def hosmer_lemeshow(
         raise fail("too few groups", groups, "3 or more", "pass `groups=10`")
     rows = []
     for name, p, positives, total in _forecasts(evidence):
-        # The group of a forecast is that of the middle of the examples that have it.
+        # The group of a forecast is determined by the middle example that has it.
         quantile = (np.cumsum(total) - total / 2) / total.sum()
         _, group = np.unique((quantile * groups).astype(int), return_inverse=True)
         expected = np.bincount(group, total * p)
@@ -220,18 +223,18 @@ def hosmer_lemeshow(
 
 def spiegelhalter_z(evidence: xr.Dataset) -> pd.DataFrame:
     """
-    Return Spiegelhalter's test: whether the Brier score is what right forecasts would have.
+    Return Spiegelhalter's test of calibration, based on the Brier score.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
 
     Returns
     -------
     DataFrame
-        For each classifier ``statistic``, a standard normal z above 0 where the Brier score is
-        larger than right forecasts would have it, and the two-sided ``p_value``.
+        For each classifier, the standard normal z ``statistic`` and the two-sided ``p_value``. The
+        statistic is positive if the Brier score is larger than expected for calibrated forecasts.
 
     References
     ----------
@@ -262,16 +265,16 @@ def spiegelhalter_z(evidence: xr.Dataset) -> pd.DataFrame:
 
 class _Forecasts(NamedTuple):
     """
-    What one classifier forecast, and what came true.
+    Forecasts and outcomes of one classifier.
 
     Attributes
     ----------
     name : label or None
-        Of the classifier, None where there is no such dim.
+        Name of the classifier, or None without such a dimension.
     p : ndarray, shape (m,)
-        The distinct forecasts, in order.
+        Distinct forecasts, in increasing order.
     positives, total : ndarray, shape (m,)
-        How many examples of the positive class, and of both, each was given to.
+        Number of positive examples, and of all examples, with each forecast.
     """
 
     name: Any
@@ -281,7 +284,7 @@ class _Forecasts(NamedTuple):
 
 
 def _forecasts(evidence: xr.Dataset) -> Iterator[_Forecasts]:
-    """Give the forecasts of each classifier, as they were drawn."""
+    """Yield the sample forecasts of each classifier."""
     evidence = as_probabilities(evidence)
     if "importance" in evidence or "prevalence" in evidence.coords:
         todo = "ask bcm.calibration.curve or bcm.summary, which take them"
@@ -297,7 +300,7 @@ def _forecasts(evidence: xr.Dataset) -> Iterator[_Forecasts]:
 
 
 def _concatenate(names, parts):
-    """Put the answers of the classifiers together, without a dim where there is none."""
+    """Concatenate the results of the classifiers, without a dimension if there is none."""
     if names == [None]:
         return parts[0]
     return xr.concat(parts, "classifier", join="outer").assign_coords(classifier=names)

@@ -1,12 +1,12 @@
 """
-Several classifiers on several data sets: tests of ranks, and the Bayesian signed-rank test.
+Comparisons of classifiers on several data sets: rank tests and the Bayesian signed-rank test.
 
 With mean ranks R_j of k classifiers on N data sets, Friedman's statistic is
 
     chi2 = 12 N / (k (k + 1)) sum_j (R_j - (k + 1) / 2)^2,
 
-Iman and Davenport's F = (N - 1) chi2 / (N (k - 1) - chi2), and two mean ranks differ by Nemenyi's
-test if they are more than q sqrt(k (k + 1) / (6 N)) / sqrt(2) apart, with the quantile q of the
+and Iman and Davenport's is F = (N - 1) chi2 / (N (k - 1) - chi2). In Nemenyi's test, two mean ranks
+differ if their distance exceeds q sqrt(k (k + 1) / (6 N)) / sqrt(2), with the quantile q of the
 range of k standard normal variables.
 """
 
@@ -25,34 +25,34 @@ from bayescm.evidence.results import as_results
 from bayescm.measures.catalogue import is_loss
 from bayescm.validate import check_prob, check_seed, check_whole, fail
 
-_BLOCK = 5000  # draws of the weights of data sets in memory at once
+_BLOCK = 5000  # draws of data set weights in memory at once
 
 
 def friedman(results: xr.Dataset | pd.DataFrame, *, correct_ties: bool = True) -> pd.DataFrame:
     """
-    Test whether all classifiers rank equally on average.
+    Test whether all classifiers have equal mean ranks, with Friedman's test.
 
     Parameters
     ----------
     results : Dataset or DataFrame
-        From :func:`bayescm.from_results`, averaged over runs; or one row per data set and one
-        column per classifier, higher is better, with the names of the data sets as index; or one
-        row per score with columns data_set, classifier and score. Data sets that lack a classifier
-        are left out.
+        Result of :func:`bayescm.from_results`, averaged over runs. A DataFrame has one row per data
+        set (with their names as index) and one column per classifier, with higher scores better, or
+        one row per score with columns ``data_set``, ``classifier`` and ``score``. Data sets without
+        scores of all classifiers are excluded.
     correct_ties : bool, default True
-        Whether the statistic is divided by its share that ties leave, as in scipy; Demsar's is not.
+        Whether to correct the statistic for ties, as in scipy. Demsar does not.
 
     Returns
     -------
     DataFrame
-        ``test`` (Friedman's chi-square, and Iman and Davenport's F made of it), ``statistic``,
+        ``test`` (Friedman's chi-square, and Iman and Davenport's F derived from it), ``statistic``,
         ``df``, ``df_error``, ``p_value`` and ``data_sets``.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classifiers, or than two data sets that have all of them. If a
-        column names or numbers the data sets.
+        If there are fewer than two classifiers, or fewer than two complete data sets. If a column
+        contains names or numbers of data sets.
 
     References
     ----------
@@ -88,27 +88,26 @@ def nemenyi(results: xr.Dataset | pd.DataFrame, *, prob: float = 0.95) -> pd.Dat
     """
     Compare the mean ranks of all pairs of classifiers with one critical difference.
 
-    Whether two classifiers are said to differ depends on which others are in the table:
-    :func:`bayescm.ranks` and :func:`bayescm.compare` do not have that flaw.
+    The result for two classifiers depends on which others are in the table. In contrast,
+    :func:`bayescm.ranks` and :func:`bayescm.compare` do not have this weakness.
 
     Parameters
     ----------
     results : Dataset or DataFrame
-        As `friedman` takes them.
+        See `friedman`.
     prob : float, default 0.95
-        Probability that no pair of equal classifiers is said to differ.
+        One minus the family-wise error rate for equal classifiers.
 
     Returns
     -------
     DataFrame
-        One row per pair: ``first``, ``second``, their mean ranks ``rank_first`` and
-        ``rank_second`` (1 is best), ``difference``, ``critical_difference`` and the ``p_value`` for
-        all pairs together.
+        One row per pair: ``first``, ``second``, mean ranks ``rank_first`` and ``rank_second`` (1 is
+        best), ``difference``, ``critical_difference`` and the ``p_value``, adjusted for all pairs.
 
     Raises
     ------
     ValueError
-        See `friedman`; or if ``prob`` is not a probability.
+        See `friedman`; also if ``prob`` is not a probability.
 
     References
     ----------
@@ -128,7 +127,7 @@ def nemenyi(results: xr.Dataset | pd.DataFrame, *, prob: float = 0.95) -> pd.Dat
     first, second = np.array(list(combinations(range(k), 2))).T
     mean_ranks = ranks.mean(axis=0)
     difference = mean_ranks[first] - mean_ranks[second]
-    # The range is of k variables: a difference of two has variance 2.
+    # The range refers to single variables; a difference of two has variance 2.
     scale = np.sqrt(k * (k + 1) / (6 * n)) / np.sqrt(2)
     return pd.DataFrame(
         {
@@ -144,7 +143,7 @@ def nemenyi(results: xr.Dataset | pd.DataFrame, *, prob: float = 0.95) -> pd.Dat
 
 
 def _ranks(results):
-    """Return the names, and the ranks (N, k) in every data set that has all; 1 is best."""
+    """Return the names, and the ranks (N, k) in every complete data set; 1 is best."""
     names, scores = _mean_scores(results)
     complete = scores[~np.isnan(scores).any(axis=1)]
     if len(complete) < 2:
@@ -154,7 +153,7 @@ def _ranks(results):
 
 
 def _mean_scores(results: Any) -> tuple[list, np.ndarray]:
-    """Return the names of classifiers, and their mean scores by data set, higher is better."""
+    """Return the names of classifiers and their mean scores by data set; higher is better."""
     results = as_pandas(results)
     if isinstance(results, pd.DataFrame):
         if roles := long_form(results, ("data_set", "system", "score")):
@@ -182,7 +181,7 @@ def _mean_scores(results: Any) -> tuple[list, np.ndarray]:
 
 
 def _wide(results, data_set, system, score):
-    """Return scores with a row per data set and a column per classifier."""
+    """Reshape scores to one row per data set and one column per classifier."""
     if results.duplicated([data_set, system]).any():
         todo = "average the runs, or pass the table to `from_results`"
         raise fail("a classifier has several scores on a data set", ..., "", todo)
@@ -200,34 +199,37 @@ def signed_rank(
     """
     Return the Bayesian signed-rank test of every pair of classifiers.
 
-    The differences on the data sets are a sample of a distribution with a Dirichlet process as its
-    prior; the test is about the mean of two differences of it. It uses nothing of a data set
-    but one number, where :func:`bayescm.compare` also uses how well each is known.
+    The differences over data sets are treated as a sample from a distribution with a Dirichlet
+    process prior. The test is about the mean of two differences from this distribution. It uses
+    only one number per data set, whereas :func:`bayescm.compare` also uses the uncertainty of each
+    number.
 
     Parameters
     ----------
     results : Dataset or DataFrame
-        From :func:`bayescm.from_results`, averaged over runs; or one row per data set and one
-        column per classifier, higher is better. Data sets that lack one of a pair are left out.
+        Result of :func:`bayescm.from_results`, averaged over runs, or a table with one row per data
+        set and one column per classifier; higher is better. For each pair, data sets that lack
+        either classifier are excluded.
     rope : float or (float, float), default 0
-        Region of practical equivalence of the difference: half its width, or its ends.
+        Region of practical equivalence of the difference: half its width, or both ends.
     prior : float, default 0.5
-        Strength of the prior, > 0: of that many data sets without any difference.
+        Strength of the prior, > 0, as a number of data sets with difference zero.
     draws : int, default 50,000
     random_seed : int, default 0
 
     Returns
     -------
     DataFrame
-        One row per pair: ``first``, ``second``; the posterior probabilities that most
-        differences are better, equivalent or worse (``p_better``, ``p_rope``, ``p_worse``), that is
-        that this is the most probable of the three; and the mean probability of each
-        (``share_better``, ``share_rope``, ``share_worse``); ``data_sets``.
+        One row per pair: ``first``, ``second``, ``data_sets`` and two sets of probabilities.
+        ``share_better``, ``share_rope`` and ``share_worse`` are the mean probabilities that the
+        mean of two differences is better, equivalent or worse. ``p_better``, ``p_rope`` and
+        ``p_worse`` are the posterior probabilities that the respective share is the largest of the
+        three.
 
     Raises
     ------
     ValueError
-        If a pair has no data set in common, or an argument is invalid.
+        If a pair has no common data set, or an argument is invalid.
 
     References
     ----------
@@ -271,10 +273,10 @@ def signed_rank(
 
 def _sign_probabilities(differences, rope, prior, draws, rng):
     """
-    Draw the probabilities (draws, 3) that the mean of two differences is above, in or below.
+    Draw the probabilities (draws, 3) of the mean of two differences being above, in or below.
 
     With weights w ~ Dirichlet(prior, 1, ..., 1) of a pseudo-difference 0 and the differences d, the
-    first is sum_ij w_i w_j [d_i + d_j > 2 rope[1]].
+    first probability is sum_ij w_i w_j [d_i + d_j > 2 rope[1]].
     """
     d = np.append(0.0, differences)
     sums = d[:, None] + d
