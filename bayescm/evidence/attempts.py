@@ -68,7 +68,7 @@ def from_attempts(
 
         - array_like of shape (item, attempt), or (item,) with one attempt per item.
         - array_like of shape (n,) with one value per attempt, if ``item`` is given.
-        - mapping of system to such values. Tables of several systems must have the same items in
+        - Mapping of system to such values. Tables of several systems must have the same items in
           the same rows.
         - DataFrame with one row per attempt, if ``correct`` is given. The other arguments then name
           its columns. Columns named item, correct and, optionally, system and attempt are

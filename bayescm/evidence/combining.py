@@ -52,12 +52,12 @@ def combine(
     ValueError
         In these cases:
 
-        - systems, classes of scores or ratings, or labels of multilabel data differ.
-        - a scalar coordinate differs, such as the positive class or the range of scores.
-        - another dimension differs.
-        - an item, a data set or a fold occurs in two members.
-        - only some members have weights, clusters or other optional variables.
-        - scores have importance weights or are binned, because the scale of the weights and the
+        - Systems, classes of scores or ratings, or labels of multilabel data differ.
+        - A scalar coordinate differs, such as the positive class or the range of scores.
+        - Another dimension differs.
+        - An item, a data set or a fold occurs in two members.
+        - Only some members have weights, clusters or other optional variables.
+        - Scores have importance weights or are binned, because the scale of the weights and the
           edges of the bins are not stored.
     TypeError
         If the input is not several pieces of evidence of one type.

@@ -84,12 +84,12 @@ def read(
     path : str or Path
         One of these:
 
-        - a text file, ``.csv``, ``.tsv`` or ``.txt``, separated by commas, semicolons or tabs.
-        - a JSON file, ``.jsonl``, ``.ndjson`` or ``.json``.
-        - a typed file, ``.parquet``, ``.feather`` or ``.arrow``.
-        - a folder of typed files, possibly partitioned (``site=a/...``).
-        - a table in a DuckDB database, ``answers.duckdb::table``.
-        - the web address of a file, ``https://...``, which is downloaded first.
+        - A text file, ``.csv``, ``.tsv`` or ``.txt``, separated by commas, semicolons or tabs.
+        - A JSON file, ``.jsonl``, ``.ndjson`` or ``.json``.
+        - A typed file, ``.parquet``, ``.feather`` or ``.arrow``.
+        - A folder of typed files, possibly partitioned (``site=a/...``).
+        - A table in a DuckDB database, ``answers.duckdb::table``.
+        - The web address of a file, ``https://...``, which is downloaded first.
 
         Text and JSON files may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``). Typed files
         and databases do the counting themselves, so only the counts are read into memory.
@@ -97,8 +97,8 @@ def read(
         Columns of a file with one row per example. By default the columns named actual and
         predicted. Without them, the file is one of these:
 
-        - a table of studies, if it has columns TP, FN, FP and TN.
-        - otherwise a confusion table: one row per actual class, with its label in the first column,
+        - A table of studies, if it has columns TP, FN, FP and TN.
+        - Otherwise a confusion table: one row per actual class, with its label in the first column,
           and one column per predicted class. Rows and columns are exchanged if the corner is
           "predicted", "yhat", "test" or similar.
     by, weights, weights_are

@@ -87,8 +87,8 @@ def from_item_scores(
         One score per item, in one of these forms:
 
         - array_like of shape (n,), or a Series.
-        - mapping of item to score, as search tools return them.
-        - mapping of system to such scores. Sequences must have their items in the same order,
+        - Mapping of item to score, as search tools return them.
+        - Mapping of system to such scores. Sequences must have their items in the same order,
           whereas mappings, and Series with a labelled index, are aligned by item.
         - DataFrame with one row per item and one column per system.
         - DataFrame with one row per score, if ``score`` is given. Columns named item, score and,

@@ -38,9 +38,9 @@ class JsonTable:
         Dotted path of the list of records in the file, such as ``"results.results"``. By default
         the file has one of these forms:
 
-        - a list of records, or one record per line (``.jsonl``).
-        - an object with the keys ``columns`` and ``data``.
-        - a mapping from items to scores, or from systems to such mappings.
+        - A list of records, or one record per line (``.jsonl``).
+        - An object with the keys ``columns`` and ``data``.
+        - A mapping from items to scores, or from systems to such mappings.
 
     Raises
     ------

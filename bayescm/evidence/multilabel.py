@@ -69,9 +69,9 @@ def from_multilabel(
     actual : array_like, shape (n, L), or sequence of n sets of labels
         Labels of each example, in one of these forms:
 
-        - indicators (0 and 1 or booleans), as an array, a sparse matrix, or a DataFrame whose
+        - Indicators (0 and 1 or booleans), as an array, a sparse matrix, or a DataFrame whose
           columns are named after the labels.
-        - the labels of each example, as lists or sets.
+        - The labels of each example, as lists or sets.
     predicted : the same, or mapping of str to the same
         Predicted labels in the same form. A mapping contains the predictions of several systems for
         the same examples. Columns of DataFrames are matched by name.

@@ -4,9 +4,9 @@ Counts of patterns: ratings, partly labelled examples and probabilities of three
 A ledger stores the frequency of each combination of labels, dims (..., pattern). Patterns are
 encoded as JSON, and their counts are additive over batches. A pattern contains:
 
-- for ratings, the labels of all raters and the gold label.
-- for partly labelled examples, the judge's label, the prediction and the true label.
-- for probabilities, the true label and the probabilities, rounded to a grid.
+- For ratings, the labels of all raters and the gold label.
+- For partly labelled examples, the judge's label, the prediction and the true label.
+- For probabilities, the true label and the probabilities, rounded to a grid.
 """
 
 import json

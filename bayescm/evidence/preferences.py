@@ -83,9 +83,9 @@ def from_preferences(
     winner : str or array_like, shape (n,), default "winner"
         Outcome of each vote. These outcomes are recognised:
 
-        - the name of one of the two systems.
-        - left, a or model_a, and right, b or model_b.
-        - tie, draw, both, both_good, both_bad or tie (bothbad).
+        - A win of the left system: left, a, model_a, or the name of the system.
+        - A win of the right system: right, b, model_b, or the name of the system.
+        - A tie: tie, draw, both, both_good, both_bad or tie (bothbad).
     outcomes : mapping of str to sequence, optional
         Other names of the outcomes, e.g. ``{"left": [1], "right": [2], "tie": [0]}``. They replace
         all recognised names.

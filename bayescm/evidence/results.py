@@ -51,10 +51,10 @@ def from_results(
     table : DataFrame, DataArray or Dataset
         Scores of runs, in one of these forms:
 
-        - long table: columns for the data set, the classifier, the run (any of ``repeat``, ``fold``
+        - Long table: columns for the data set, the classifier, the run (any of ``repeat``, ``fold``
           and ``run``) and the score.
-        - wide table without columns of the run: every other column is a run.
-        - wide table without a column of the classifier: every other column is a classifier.
+        - Wide table without columns of the run: every other column is a run.
+        - Wide table without a column of the classifier: every other column is a classifier.
         - DataArray or Dataset: a measure by fold, as returned by `bayescm.measure` for a mapping of
           the outcomes of each data set, or for evidence with dimensions ``data_set``,
           ``classifier`` and ``fold``.

@@ -5,7 +5,7 @@ A ledger stores every item. Means over items can be estimated from sums over the
 with dims (..., statistic). The statistics are:
 
 - ``items``: the number of items.
-- sums of powers, for the moments of means.
+- Sums of powers, for the moments of means.
 - ``part 0``, ``part 1`` and so on: the number of items in each part of a scale.
 
 Sums of sums, including discounted ones, are evidence of the same type, which

@@ -106,11 +106,11 @@ def fit(
 
         The root and the group ``posterior`` have these attributes:
 
-        - the model, its keywords and the estimands. A prior that is a function is given in words,
+        - The model, its keywords and the estimands. A prior that is a function is given in words,
           such as "Gamma(alpha=2, beta=4)".
         - ``sampling_method``: "conjugate", "quadrature", "importance", "gibbs" or "nuts", with its
           reason.
-        - the seed, and the ``versions`` of the libraries.
+        - The seed, and the ``versions`` of the libraries.
 
         The root has further attributes if they apply:
 

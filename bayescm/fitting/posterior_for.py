@@ -48,9 +48,9 @@ def posterior_of(
         Question. Its ``model`` is one of these:
 
         - None for the default model, see `EvidenceType.default_model`.
-        - the name of a model.
-        - a function from canonical evidence to a `Posterior`.
-        - a function to a ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS.
+        - The name of a model.
+        - A function from canonical evidence to a `Posterior`.
+        - A function to a ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS.
 
         A keyword that is a function from a name to a PyMC variable specifies a prior from another
         family, with which the model is sampled. Sampler options are the same as in `bayescm.fit`.
