@@ -1,7 +1,7 @@
 """
-The dashboard of a ledger: pages for people, numbers for Prometheus.
+Dashboard of a ledger: web pages for people, and metrics for Prometheus.
 
-The extra ``serve`` is loaded when one of these functions is called.
+The extra ``serve`` is imported when one of these functions is called.
 """
 
 import os
@@ -21,39 +21,48 @@ def dashboard(
     **settings: Any,
 ) -> Any:
     """
-    Return the dashboard of a ledger as an ASGI application, for a server of your own.
+    Return the dashboard of a ledger as an ASGI application.
 
-    It has a page of all classifiers and challenges (``/``), one of each with its history and alarms
-    (``/classifier?name=``), numbers for Prometheus (``/metrics``) and ``/healthz``. Everything is
-    rendered by the server; no page loads anything from elsewhere or runs a script.
+    Use this function to run the dashboard on a server that you manage; `serve` starts one. The
+    dashboard has a page of all classifiers and challenges (``/``), a page for each classifier with
+    its history and alarms (``/classifier?name=``), metrics for Prometheus (``/metrics``) and
+    ``/healthz``. All pages are rendered by the server. They load nothing from other hosts and run
+    no scripts.
 
     Parameters
     ----------
     store : str, path or Ledger
-        A ledger that is there; see `Monitor`.
+        An existing ledger; see `Monitor`.
     token : str, optional
-        The secret needed to acknowledge alarms, at least 16 characters. Without it nothing can be
-        changed.
+        Secret that is required to acknowledge alarms, at least 16 characters. Without a token, the
+        dashboard is read-only.
     hosts : sequence of str
-        The names that requests may be for: those of the machine itself by default, ``["*"]`` for
-        all.
+        Host names that requests may use. By default those of the local machine. Pass ``["*"]`` to
+        allow all.
     **settings
-        ``prob``, ``kind``, those of `Monitor` (``measures``, ``concentration``, ``forgetting``,
-        ``window``, ``order``) and those of `Monitor.alarms` (``rate``, ``floor``, ``reference``,
-        ``tolerance``, ``horizon``), for all classifiers; ``classifiers``, a mapping of names to
-        those of single ones, which go before. A challenge is judged by the rule that the ledger
-        keeps of it.
+        Settings for all classifiers:
+
+        - ``prob`` and ``kind`` of the intervals.
+        - Arguments of `Monitor`: ``measures``, ``concentration``, ``forgetting``, ``window`` and
+          ``order``.
+        - Arguments of `Monitor.alarms`: ``rate``, ``floor``, ``reference``, ``tolerance`` and
+          ``horizon``.
+        - ``classifiers``: a mapping from names to the settings of single classifiers, which
+          override the others.
+
+        Challenges use the rule stored in the ledger.
 
     Returns
     -------
     starlette.applications.Starlette
+        The application.
 
     Raises
     ------
     ImportError
         If the extra ``serve`` is not installed.
     ValueError
-        If there is no ledger, or a setting is out of its range.
+        If the ledger does not exist, or a setting is out of range.
 
     Examples
     --------
@@ -78,16 +87,18 @@ def serve(
     **settings: Any,
 ) -> None:
     """
-    Serve the dashboard of a ledger until the process is told to end.
+    Serve the dashboard of a ledger until the process is stopped.
 
     Parameters
     ----------
     store : str, path or Ledger
+        An existing ledger; see `Monitor`.
     host : str, default "127.0.0.1"
-        Where to listen: by default only this machine can ask.
+        Address to listen on. By default only the local machine has access.
     port : int, default 8710
+        Port to listen on.
     hosts : sequence of str, optional
-        Further names by which requests may reach it, such as that of a proxy.
+        Additional host names that requests may use, such as the name of a proxy.
     token, **settings
         See `dashboard`.
 
@@ -96,12 +107,12 @@ def serve(
     ImportError
         If the extra ``serve`` is not installed.
     ValueError
-        If there is no ledger, or a setting is out of its range.
+        If the ledger does not exist, or a setting is out of range.
 
     Warns
     -----
     UserWarning
-        If other machines can ask: the pages are for everybody who can.
+        If other machines have access, because the pages require no login.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The application of the dashboard: what is asked, who may ask, and where it listens."""
+"""The web application of the dashboard: routes, access control and the server."""
 
 import hmac
 import ipaddress
@@ -25,7 +25,7 @@ from bayescm.online.web.state import DashboardState, dashboard_state
 from bayescm.validate import fail
 
 _LARGEST_FORM = 16_384  # bytes
-_MOST_FIELDS = 20  # of a form
+_MOST_FIELDS = 20  # largest number of fields in a form
 _SHORTEST_TOKEN = 16  # characters
 LIMITS: dict[str, Any] = {"log_level": "error", "server_header": False, "limit_concurrency": 200}
 LIMITS |= {"timeout_keep_alive": 5, "timeout_graceful_shutdown": 3}
@@ -51,7 +51,7 @@ def application(
     ]
     if token is not None:
         routes.append(Route("/acknowledge", answers.acknowledge, methods=["POST"]))
-    # Names of hosts are checked: a page elsewhere must not read this one by a name of its own.
+    # Host names are checked against DNS rebinding, by which another site could read these pages.
     trusted = Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     handlers: dict[Any, Any] = {
         404: _missing,
@@ -59,7 +59,7 @@ def application(
         500: lambda request, error: pages.problem(500, "This cannot be shown."),
         OSError: _failed,
         ValueError: _failed,
-        ClientDisconnect: lambda request, error: Response(status_code=400),  # that nobody reads
+        ClientDisconnect: lambda request, error: Response(status_code=400),  # no client reads it
     }
     return Starlette(routes=routes, middleware=[trusted], exception_handlers=handlers)
 
@@ -78,23 +78,23 @@ def _missing(request: Request, error: Any) -> Response:
 
 
 def _failed(request: Request, error: Any) -> Response:
-    """Tell what the ledger said: it names no credentials, and nothing else raises these."""
+    """Show the error of the ledger, which contains no credentials."""
     return pages.problem(503, str(error))
 
 
 class _Answers:
-    """The answers to each request; those that read the ledger run in threads."""
+    """Responses to the requests. Requests that read the ledger run in threads."""
 
     def __init__(self, state: DashboardState, token: str | None):
         self._state, self._token = state, token
 
     def status(self, request: Request) -> Response:
-        """Answer with the page of all classifiers."""
+        """Return the page of all classifiers."""
         number = request.query_params.get("page", "1")
         return pages.status(self._state, int(number) if _is_number(number) else 1)
 
     def classifier(self, request: Request) -> Response:
-        """Answer with the page of one classifier."""
+        """Return the page of one classifier."""
         name, number = (request.query_params.get(key, "") for key in ("name", "seen"))
         if name not in self._state.names():
             return pages.problem(404, "The ledger has no classifier of this name.")
@@ -103,11 +103,11 @@ class _Answers:
         return pages.classifier(self._state, name, may_acknowledge=may_acknowledge, message=message)
 
     def metrics(self, request: Request) -> Response:
-        """Answer with the numbers for Prometheus."""
+        """Return the metrics for Prometheus."""
         return Response(metrics.exposition(self._state), media_type=metrics.TYPE)
 
     def health(self, request: Request) -> Response:
-        """Answer whether the ledger can be read."""
+        """Return whether the ledger can be read."""
         try:
             number = len(self._state.names())
         except (OSError, ValueError):
@@ -115,7 +115,7 @@ class _Answers:
         return PlainTextResponse(f"ok, {number} classifiers\n")
 
     async def acknowledge(self, request: Request) -> Response:
-        """Record that alarms were seen, for who has the token."""
+        """Acknowledge alarms, if the form contains the token."""
         body = b""
         async for part in request.stream():
             body += part
@@ -145,12 +145,12 @@ class _Answers:
 
 
 def _is_number(text: str) -> bool:
-    """Say whether text of a request is a whole number, and not one of many digits."""
+    """Return True if text of a request is a short non-negative integer."""
     return text.isascii() and text.isdigit() and len(text) < 7
 
 
 def listen(app: Starlette, host: str, port: int) -> None:
-    """Serve until the process is told to end."""
+    """Serve until the process is stopped."""
     name = f"[{host}]" if ":" in host else host
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -164,7 +164,7 @@ def listen(app: Starlette, host: str, port: int) -> None:
 
 
 def hosts_of(host: str, further: Sequence[str]) -> list[str]:
-    """Return the names that requests may be for: our own, the host's, and others that are named."""
+    """Return the host names that requests may use: local names, the host's and additional ones."""
     if _is(host, "is_unspecified") and not further:
         return ["*"]
     name = f"[{host}]" if ":" in host else host
@@ -172,7 +172,7 @@ def hosts_of(host: str, further: Sequence[str]) -> list[str]:
 
 
 def is_local(host: str) -> bool:
-    """Say whether nobody but this machine can reach a host."""
+    """Return True if only the local machine can reach a host."""
     return host == "localhost" or _is(host, "is_loopback")
 
 

@@ -1,4 +1,4 @@
-"""The numbers of the dashboard for Prometheus."""
+"""Metrics of the dashboard for Prometheus."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -18,24 +18,24 @@ TYPE = CONTENT_TYPE_LATEST
 
 
 def exposition(state: DashboardState) -> bytes:
-    """Return every classifier's numbers in the text format of Prometheus."""
+    """Return the metrics of all classifiers in the text format of Prometheus."""
     registry = CollectorRegistry()
     registry.register(_Collector(state))
     return generate_latest(registry)
 
 
 class _Collector(Collector):
-    """The families of numbers, read as they are asked for."""
+    """Collector that computes the metric families on request."""
 
     def __init__(self, state: DashboardState):
         self._state = state
 
     def describe(self) -> list[Any]:
-        """Say that what there is depends on the ledger."""
+        """Return an empty list, because the families depend on the ledger."""
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the families."""
+        """Yield the metric families."""
         states = [self._state.classifier(name) for name in self._state.names()]
         for name, (meaning, value) in _OF_CLASSIFIERS.items():
             family = GaugeMetricFamily(f"bayescm_{name}", meaning, labels=["classifier"])
@@ -62,7 +62,7 @@ class _Collector(Collector):
 
 
 def _challenge_families(states: list[ChallengeState]) -> Iterator[GaugeMetricFamily]:
-    """Yield the families of the challenges; of one that cannot be judged only that it cannot."""
+    """Yield the families of the challenges; invalid challenges report only their problem."""
     judged = [state for state in states if not state.problem]
     decided = [state for state in judged if state.is_decided]
     decisions = {decision: partial(_is, decision) for decision in (GO_ON, PROMOTE, FUTILE)}
@@ -86,7 +86,7 @@ def _is(decision: str, state: ChallengeState) -> bool:
 
 
 def _family(name, meaning, states, values, label=None):
-    """Return a family with a number of each challenge, or one for each value of a label."""
+    """Return a family with one value per challenge, or one per value of a label."""
     labels = ["challenge", "champion", "challenger", *([label] if label else [])]
     family = GaugeMetricFamily(f"bayescm_challenge_{name}", meaning, labels=labels)
     for state in states:
@@ -99,7 +99,7 @@ def _time(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-# What is known of a classifier in one number: what it means, and how it is read off.
+# Metrics of a classifier: name, description, and function of its state.
 _OF_CLASSIFIERS: dict[str, tuple[str, Callable[[ClassifierState], float]]] = {
     "batches": ("Batches that count.", lambda state: state.batches),
     "batches_since_change": (

@@ -1,7 +1,8 @@
 """
-The pages of the dashboard: rendered here, escaped everywhere, asking for nothing outside.
+Pages of the dashboard, rendered on the server with escaped text and no external resources.
 
-Their pictures, bars of intervals and bands over time, are numbers for SVG in the templates.
+The plots (bars of intervals and bands over time) are SVG in the templates, with coordinates
+computed here.
 """
 
 from collections.abc import Mapping
@@ -21,14 +22,14 @@ from bayescm.online.encoding import CHANGING
 from bayescm.online.rules import displayed, floor_of, value_name
 from bayescm.online.web.state import SHOWN, ClassifierState, DashboardState
 
-_PER_PAGE = 50  # classifiers; a monitor of more is read page by page
-_MOST_ALARMS = 100  # listed, the latest first
-# Sizes of a picture, in units that the page scales.
+_PER_PAGE = 50  # classifiers per page
+_MOST_ALARMS = 100  # listed alarms, latest first
+# Sizes of a plot, in units that the page scales.
 WIDTH = 600.0
 HEIGHT = 150.0
 _EDGE = 6.0
-_TICK = 0.8  # how wide the tick at the mean is, of 100
-_TICKS = 5  # on the axis of time
+_TICK = 0.8  # width of the tick at the mean, in percent
+_TICKS = 5  # number of ticks on the time axis
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
@@ -53,20 +54,20 @@ def style() -> Response:
 
 
 def page(template: str, status: int = 200, /, **facts: Any) -> Response:
-    """Return a page of one of the templates."""
+    """Return a page rendered from a template."""
     text = _PAGES.get_template(template).render(**facts)
-    # What a name may hold and UTF-8 may not is shown as a question mark.
+    # Characters that UTF-8 cannot encode are shown as question marks.
     body = text.encode("utf-8", "replace")
     return Response(body, status, HEADERS, "text/html; charset=utf-8")
 
 
 def problem(code: int, message: str) -> Response:
-    """Return the page of an error."""
+    """Return an error page."""
     return page("problem.html.j2", code, message=message, code=code)
 
 
 def status(state: DashboardState, number: int) -> Response:
-    """Return the page of all classifiers, or of the fifty that are on this one."""
+    """Return the page of all classifiers, or one of several such pages with fifty each."""
     names = state.names()
     last = max(1, -(-len(names) // _PER_PAGE))
     number = min(max(number, 1), last)
@@ -90,7 +91,7 @@ def _rows(classifier: ClassifierState) -> list[dict[str, Any]]:
 def classifier(
     state: DashboardState, name: str, *, may_acknowledge: bool, message: str = ""
 ) -> Response:
-    """Return the page of one classifier: its history, its alarms, and a form where there is one."""
+    """Return the page of one classifier, with its history, alarms and an optional form."""
     current = state.classifier(name)
     pictures, times = [], []
     if not current.problem:
@@ -126,24 +127,24 @@ def time_axis(at: np.ndarray) -> list[str]:
 @dataclass(frozen=True)
 class Panel:
     """
-    The history of one measure.
+    History of one measure, as coordinates of a plot.
 
     Attributes
     ----------
     name : str
-        The measure, with its class where there are several.
+        Name of the measure, with its class if there are several.
     low, high : float
         Values at the lower and the upper edge.
     bands : list of str
-        The interval, as the points of a polygon for each part between changes.
+        The interval, as points of one polygon for each segment between changes.
     changes : list of float
-        Where they are.
+        Positions of the changes.
     dots, marks : list of tuple
-        Places of the single batches; places and sentences of alarms.
+        Positions of the single batches, and positions and labels of the alarms.
     limits : list of tuple
-        Heights of the limits, and what they are: a floor, or an end of what is tolerated.
+        Heights of the limits and their descriptions: a floor, or an end of the tolerated range.
     words : str
-        What the picture shows.
+        Description of the plot.
     """
 
     name: str
@@ -170,15 +171,15 @@ def panels(
     Parameters
     ----------
     ends : Dataset
-        As `Monitor.history` returns it.
+        Result of `Monitor.history`.
     observed : Dataset
-        The same measures in each batch by itself, dims (step, [class]).
+        The same measures in each single batch, dims (step, [class]).
     alarms : DataFrame
-        As `Monitor.alarms` returns them; those of batches that are not shown are left out.
+        Result of `Monitor.alarms`. Alarms of batches that are not shown are ignored.
     floors : mapping, float or None
         Limits by measure.
     tolerated : mapping of str to pairs of float
-        As `Monitor.tolerated` returns it.
+        Result of `Monitor.tolerated`.
     """
     pictures = []
     for name, intervals in ends.data_vars.items():
@@ -224,7 +225,7 @@ def _panel(label, interval, values, alarms, ends, limits):
 
 
 def _band(x, interval, y):
-    """Return the points of the polygon of an interval, of which a single one has a width too."""
+    """Return the points of the polygon of an interval; a single interval also gets a width."""
     defined = np.isfinite(interval).all(axis=1)
     x, (lower, upper) = x[defined], interval[defined].T if defined.any() else np.empty((2, 0))
     if len(x) == 1:
@@ -234,7 +235,7 @@ def _band(x, interval, y):
 
 
 def _across(at):
-    """Return the places of times between the first and the last."""
+    """Return the horizontal positions of times."""
     seconds = (at - at.min()) / np.timedelta64(1, "s")
     if not seconds.any():
         return np.full(len(at), WIDTH / 2)
@@ -257,9 +258,10 @@ def _pair(ends):
 
 def bar(row: Any) -> tuple[float, float, float] | None:
     """
-    Return start and width of an interval's bar and the start of its tick, of 100, or None.
+    Return the start and width of an interval's bar and the start of its tick, in percent.
 
-    Measures between 0 and 1 are drawn on that scale, those that may be negative from -1 to 1.
+    Measures between 0 and 1 use this scale. Measures that may be negative use a scale from -1 to 1.
+    The result is None for other measures.
     """
     ends = [row["lower"], row["upper"], row["mean"]]
     if not np.all(np.isfinite(ends)) or min(ends) < -1 or max(ends) > 1:

@@ -1,7 +1,7 @@
 """
-What the dashboard shows: the state of each classifier and of each challenge of a ledger.
+State of the dashboard: the current results of each classifier and challenge of a ledger.
 
-It is worked out again only where the ledger has grown.
+Results are cached and recomputed only if the ledger has changed.
 """
 
 import threading
@@ -25,10 +25,10 @@ _SETTINGS = ("concentration", "forgetting", "window", "measures", "order", "seas
 
 class ClassifierState(NamedTuple):
     """
-    What is known of a classifier now: its size, its measures, its alarms; or what is wrong.
+    Current results of a classifier: size, measures and alarms, or else the problem.
 
-    Of all its batches, ``in_force`` with so many examples, or items, are those since the latest
-    change of ``changing``, of which the first is of the time ``since``.
+    ``in_force`` is the number of batches since the latest change of ``changing``, and ``examples``
+    is their number of examples or items. ``since`` is the time of the first of these batches.
     """
 
     classifier: str
@@ -46,33 +46,33 @@ class ClassifierState(NamedTuple):
 
     @property
     def caution(self) -> str:
-        """What is doubtful about the measures, empty where nothing is."""
+        """Caution about the measures, empty if there is none."""
         return self.measures.attrs.get("caution", "")
 
     @property
     def has_changed(self) -> bool:
-        """Whether what is known now is by the batches since a change."""
+        """Whether the current results use only the batches since a change."""
         return self.in_force < self.batches
 
     @property
     def open(self) -> pd.DataFrame:
-        """The incidents that are open."""
+        """Open incidents."""
         table = self.incidents
         return table if table.empty else table[table["state"] == OPEN]
 
     @property
     def standing(self) -> list[str]:
-        """The incidents that are open, and those that are acknowledged and still on, in words."""
+        """Sentences about incidents that are open, or acknowledged with a rule still on."""
         return [f"{text[0].upper()}{text[1:]}." for text in standing(self.incidents)]
 
     @property
     def new(self) -> pd.DataFrame:
-        """The alarms that nobody has acknowledged."""
+        """Alarms that have not been acknowledged."""
         return self.alarms if self.alarms.empty else self.alarms[~self.alarms["acknowledged"]]
 
 
 class ChallengeState(NamedTuple):
-    """What is known of a challenge now; or what is wrong."""
+    """Current results of a challenge, or else the problem."""
 
     name: str
     champion: str
@@ -91,31 +91,32 @@ class ChallengeState(NamedTuple):
 
     @property
     def is_promoted(self) -> bool:
-        """Whether the challenger is to take the champion's place."""
+        """Whether the challenger should replace the champion."""
         return self.decision == PROMOTE
 
     @property
     def is_decided(self) -> bool:
-        """Whether it is decided."""
+        """Whether there is a decision."""
         return self.decision != GO_ON
 
 
 @dataclass
 class DashboardState:
     """
-    All classifiers and challenges of a ledger, by the same settings.
+    All classifiers and challenges of a ledger, with shared settings.
 
     Attributes
     ----------
     ledger : Ledger
+        The ledger.
     settings : dict
-        Those of `Monitor`.
+        Arguments of `Monitor`.
     rules : dict
-        Those of `Monitor.alarms`.
+        Arguments of `Monitor.alarms`.
     classifiers : dict
-        Settings and rules of single classifiers, by their names.
+        Settings and rules of single classifiers, by name.
     prob, kind : float, str
-        Of the intervals.
+        Probability and kind of the intervals.
     """
 
     ledger: Ledger
@@ -134,7 +135,7 @@ class DashboardState:
         return self.ledger.classifiers()
 
     def monitor(self, classifier: str) -> Monitor:
-        """Return the monitor of a classifier, which keeps the batches it has read."""
+        """Return the monitor of a classifier, which caches the batches that it has read."""
         if classifier not in self._monitors:
             specific = self.classifiers.get(classifier, {})
             settings = {name: value for name, value in specific.items() if name in _SETTINGS}
@@ -143,19 +144,19 @@ class DashboardState:
         return self._monitors[classifier]
 
     def rules_of(self, classifier: str) -> dict[str, Any]:
-        """Return the rules of the alarms of a classifier."""
+        """Return the alarm rules of a classifier."""
         specific = self.classifiers.get(classifier, {})
         rules = {name: rule for name, rule in specific.items() if name not in _SETTINGS}
         return applicable_rules(self.monitor(classifier), self.rules, rules)
 
     def classifier(self, name: str) -> ClassifierState:
         """
-        Return what is known of a classifier now.
+        Return the current results of a classifier.
 
-        A question that cannot be answered of this one (a measure of two classes asked of three, a
-        damaged entry) is told in its place; the others are shown.
+        If they cannot be computed, for example because of a damaged entry or a measure that
+        requires two classes, the state contains the error message.
         """
-        with self._lock:  # one is worked out at a time, however many ask
+        with self._lock:  # one computation at a time, for any number of requests
             last = self.ledger.last(name)
             key = (last.hash, len(self.ledger.acknowledgements(name)), self._is_silent(name))
             if self._classifiers.get(name, ("", None))[0] != key:
@@ -163,7 +164,7 @@ class DashboardState:
             return self._classifiers[name][1]
 
     def _is_silent(self, name):
-        """Return whether a batch of a classifier is overdue; False if this is unknown."""
+        """Return True if a batch of a classifier is known to be overdue."""
         try:
             return self.monitor(name).is_silent(self.rules_of(name).get("silence"))
         except (ValueError, TypeError):  # `_classifier_state` reports the error
@@ -171,7 +172,7 @@ class DashboardState:
 
     def _classifier_state(self, name, last):
         monitor = self.monitor(name)
-        # Where the entries cannot be read it is the latest of all, corrected ones too.
+        # If the entries cannot be read, corrected batches count for the latest time.
         state = ClassifierState(name, last.batches, latest=last.latest[:19] + "Z")
         rules = self.rules_of(name)
         try:
@@ -192,14 +193,14 @@ class DashboardState:
             return state._replace(problem=str(problem))
 
     def history(self, classifier: str) -> tuple[xr.Dataset, xr.Dataset]:
-        """Return the intervals after each of the latest batches, and what each batch shows."""
+        """Return the intervals after each of the latest batches, and the values in each batch."""
         monitor = self.monitor(classifier)
         rules = self.rules_of(classifier)
         ends = monitor.history(prob=self.prob, kind=self.kind, last=SHOWN, **rules)
         return ends, monitor.observed(last=SHOWN)
 
     def challenges(self) -> list[ChallengeState]:
-        """Return what is known of each challenge now."""
+        """Return the current results of all challenges."""
         with self._lock:
             challenges = self.ledger.challenges()
             for name, facts in challenges.items():
@@ -233,7 +234,7 @@ class DashboardState:
 
 
 def dashboard_state(ledger: Ledger, settings: dict[str, Any]) -> DashboardState:
-    """Return the state of a ledger; settings of monitors, rules and intervals by their names."""
+    """Return the state of a ledger, given the settings of monitors, rules and intervals."""
     rules = dict(settings)
     prob = check_prob(rules.pop("prob", 0.95))
     kind = check_kind(rules.pop("kind", "hdi"))
@@ -244,7 +245,7 @@ def dashboard_state(ledger: Ledger, settings: dict[str, Any]) -> DashboardState:
         check_rules({name: rule for name, rule in specific.items() if name not in _SETTINGS})
         settings_of_one = {name: specific[name] for name in _SETTINGS if name in specific}
         Monitor(ledger, classifier, **settings_of_one)
-    # What no classifier could be judged by is refused before there is any.
+    # Invalid settings are rejected even if the ledger has no classifiers yet.
     Monitor(ledger, "any", **of_monitors)
     check_rate(rules.get("rate", RATE), rules.get("horizon", HORIZON))
     return DashboardState(ledger, of_monitors, rules, classifiers, prob, kind)
