@@ -67,9 +67,9 @@ def predictive_values(
     Raises
     ------
     ValueError
-        If a prevalence is not between 0 and 1, or the evidence does not support a given prevalence:
-        more than two classes, several classifiers on the same examples, or partly labelled
-        examples.
+        If a prevalence is not between 0 and 1. Also if the evidence does not support a given
+        prevalence: more than two classes, several classifiers on the same examples, or partly
+        labelled examples.
 
     See Also
     --------

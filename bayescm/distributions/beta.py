@@ -191,8 +191,8 @@ class F1(_OfABeta):
         """
         Mean, variance and third central moment.
 
-        With c = 1 - u and m the mean of u, the difference between F1 and its value at m is 2 (u -
-        m) / (1 + m) times the series of 1 / (2 - c) in c. A factor c**j turns Beta(b, a) into
+        Let c = 1 - u, and let m be the mean of u. The difference between F1 and its value at m is 2
+        (u - m) / (1 + m) times the series of 1 / (2 - c) in c. A factor c**j turns Beta(b, a) into
         Beta(b + j, a), whose moments about the old mean are known. No terms cancel.
         """
         a, b = np.broadcast_arrays(np.asarray(self.a, float), np.asarray(self.b, float))

@@ -170,9 +170,8 @@ class Challenge(LedgerClient):
         Raises
         ------
         ValueError
-            If the evidence does not contain the outcomes of two classifiers with the recorded names
-            and labels, if the rule differs from the stored one, or if the measure is not a single
-            number for such outcomes.
+            If the outcomes are not for two classifiers with the recorded names and labels. Also if
+            the rule differs from the stored one, or the measure is not a single number.
         OSError
             If the store cannot record the batch, which can then be sent again.
         """

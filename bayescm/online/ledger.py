@@ -209,9 +209,9 @@ class Ledger(Database):
         Raises
         ------
         ValueError
-            If the name belongs to a batch with different counts or another time, if the labels
-            differ from the classifier's, if the batch to correct is unknown or already corrected,
-            or if the ledger is damaged.
+            If a batch with this name has different counts or another time, or the labels differ
+            from the classifier's. Also if the batch to correct is unknown or already corrected, or
+            the ledger is damaged.
         OSError
             If the batch could not be stored. It can be sent again and is recorded only once.
 

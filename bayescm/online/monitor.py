@@ -263,8 +263,8 @@ class Monitor(LedgerClient):
         Raises
         ------
         ValueError
-            If another batch with different counts has this name, if the labels differ from the
-            classifier's or the prior's, or if the classifier has batches of another type, with
+            If a batch with this name has different counts, or the labels differ from the
+            classifier's or the prior's. Also if the classifier has batches of another type, with
             other bins or on another scale.
         TypeError
             If the evidence is not of a supported type.
@@ -484,9 +484,9 @@ class Monitor(LedgerClient):
         Raises
         ------
         ValueError
-            If a class is unknown; if a new name belongs or belonged to another class, because two
-            classes cannot be merged; or if the batches have no classes (item scores, attempts and
-            item counts). Classes cannot be added to batches with a positive class.
+            If a class is unknown, or a new name belongs or belonged to another class, because two
+            classes cannot be merged. Also if the batches have no classes (item scores, attempts and
+            item counts), or if a class is added to batches with a positive class.
 
         Notes
         -----
