@@ -408,7 +408,7 @@ def _prices(costs, draws, rng):
 
 
 def _by_cell(costs, probabilities):
-    """Return costs by cell; a labelled matrix defines the classes by its labels."""
+    """Return costs by cell, using the labels of a labelled matrix."""
     if isinstance(costs, Mapping):
         return costs
     if isinstance(costs, pd.DataFrame) and all(map(is_default_index, costs.axes)):

@@ -433,7 +433,7 @@ def _edge(points, edge):
 
 
 def _edge_ranks(values):
-    """Return ranks from the edge, (T, edge); tied draws get the rank of the last one."""
+    """Return ranks from the edge, (T, edge), with the last rank for tied draws."""
     edge = values.shape[1] - 1
     last = np.where(values[:, 1:] != values[:, :-1], np.arange(edge), edge)
     return np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]

@@ -91,7 +91,7 @@ class Distribution:
 
     @classmethod
     def precompute(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
-        """Compute upcoming results of single numbers together if faster; they cache them."""
+        """Compute upcoming results of single numbers together, if faster, and cache them."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -126,7 +126,7 @@ class Distribution:
         return 1 - self.cdf(x)
 
     def prob_above(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of values above x; same as `sf`."""
+        """Return the probability of values above x, like `sf`."""
         return self.sf(x)
 
     def probability_error(self, x: ArrayLike) -> np.ndarray:
@@ -286,7 +286,7 @@ def concatenate(members: Sequence[Distribution]) -> Distribution | None:
 
 
 def check_interval(ends, errors):
-    """Return ends and errors; raise an error if the ends are reversed or an error is unknown."""
+    """Return ends and errors, or raise an error for reversed ends or an unknown error."""
     wrong = (ends[..., 0] > ends[..., 1]) | (np.isnan(errors) & ~np.isnan(ends)).any(-1)
     if wrong.any():
         todo = "pass draws=20000, or another model"

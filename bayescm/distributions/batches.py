@@ -41,7 +41,7 @@ class InTurn(Distribution):
 def precompute_intervals(
     distributions: Sequence[Distribution], prob: float, kind: str, moments: bool = False
 ) -> None:
-    """Compute the intervals of single numbers of the same class together; they cache these."""
+    """Compute and cache the intervals of single numbers of the same class together."""
     alike = defaultdict(list)
     for distribution in distributions:
         alike[type(distribution)].append(distribution)

@@ -61,7 +61,7 @@ def pseudo_counts(cells, concentration, *, abstains=False):
 
 
 def check_proper(concentration, labels=None, *, abstains=False):
-    """Return the parameters; raise an error if one is 0, so that the posterior is improper."""
+    """Return the parameters, or raise an error if a 0 makes the posterior improper."""
     empty = concentration[..., : concentration.shape[-1] - abstains, :] == 0
     if empty.any():
         names = range(concentration.shape[-1]) if labels is None else labels

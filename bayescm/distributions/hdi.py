@@ -121,7 +121,7 @@ class Members:
         return self._ask(self.distribution.quantile, q)
 
     def probabilities(self, x, rough=False):
-        """Return the distribution function and the density; ends may be infinite."""
+        """Return the distribution function and the density at points that may be infinite."""
         with np.errstate(all="ignore"):
             return self._ask(self.distribution.cdf, x), self._ask(self.distribution.pdf, x)
 

@@ -195,7 +195,7 @@ def _cells_of(borders, levels):
 
 
 def concatenate(parts: list[LogitLattice]) -> LogitLattice:
-    """Return several batches as one, padded to the widest; this empties the list to free memory."""
+    """Return several batches as one, padded to the widest, emptying the list to free memory."""
     if len(parts) == 1:
         return parts[0]
     widest = max(part.masses.shape[-1] for part in parts)

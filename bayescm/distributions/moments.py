@@ -331,7 +331,7 @@ def mean_of_dirichlet_process(
 def standardized(
     mean: np.ndarray, variance: np.ndarray, third: np.ndarray, fourth: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean, sd, skewness and excess kurtosis; the last two are 0 for a constant."""
+    """Return mean, sd, skewness and excess kurtosis, with 0 for the last two of a constant."""
     with np.errstate(invalid="ignore", divide="ignore"):
         skewness, excess = third / variance**1.5, fourth / variance**2 - 3
         sd = np.sqrt(variance)

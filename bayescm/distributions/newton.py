@@ -286,7 +286,7 @@ def _interpolate(rows, equation, ends, level):
 
 
 def _solve_on_lattice(rows, equation, ends, level, together):
-    """Move the ends to the solutions on one lattice; return the rows that are accurate enough."""
+    """Move the ends to the solutions on one lattice, and return the sufficiently accurate rows."""
     values = rows.values(level)
     with np.errstate(all="ignore"):
         anew = ~np.isfinite(ends.last_move).all(-1) | (level == 0)
@@ -309,7 +309,7 @@ def _solve_on_lattice(rows, equation, ends, level, together):
 
 
 def _newton(rows, equation, ends, values, level):
-    """Perform Newton steps; return the moves of the ends in z, and dy/dz there."""
+    """Perform Newton steps, and return the moves of the ends in z, and dy/dz there."""
     start = ends.y.copy()
     usual = _STEPS_AT_START if level == 0 else _STEPS_LATER
     for step_number in range(_STEPS_OF_FEW if rows.size <= _FEW else usual):
@@ -333,7 +333,7 @@ def _newton(rows, equation, ends, values, level):
 
 
 def _state_errors(rows, ends, move_before, dy_dz, level, together):
-    """Set the errors by the formula above; return the rows that are accurate enough."""
+    """Set the errors by the formula above, and return the sufficiently accurate rows."""
     link = rows.link
     error = np.maximum(
         2 * ends.last_move, np.where(np.isfinite(move_before), move_before / 8, np.inf)

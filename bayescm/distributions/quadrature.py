@@ -213,7 +213,7 @@ class FunctionOfShares(Distribution):
         return values.T.reshape(shape)[()]
 
     def _rows(self) -> "Iterator[Rows]":
-        """Yield rows of some members at a time; small batches reuse the same rows and lattices."""
+        """Yield rows of some members at a time, or the same rows each time for small batches."""
         if self._size <= MANY:
             yield self._all_rows
             return

@@ -114,7 +114,7 @@ class Reciprocal(Distribution):
 
     @cached_property
     def _moments(self):
-        """Mean, sd and skewness; infinity or NaN unless J <= 0 is practically impossible."""
+        """Mean, sd and skewness, infinite or NaN unless J <= 0 is practically impossible."""
         values = self.quantile(special.ndtr(_Z).reshape(-1, *[1] * len(self.shape)))
         is_finite = self.inner.cdf(0.0) < NEVER
         values = np.where(is_finite & np.isfinite(values), values, 1.0)

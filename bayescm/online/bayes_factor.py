@@ -75,7 +75,7 @@ def log_bayes_factor(
 
 
 def proper(concentration: Any, counts: xr.DataArray) -> np.ndarray:
-    """Return prior pseudo-counts (C, C) in the order of the counts; all must be > 0."""
+    """Return prior pseudo-counts (C, C), which must be > 0, in the order of the counts."""
     return check_proper(prior_cells(concentration, counts))
 
 

@@ -266,7 +266,11 @@ class Challenge(LedgerClient):
         return pd.DataFrame(columns | {"decision": decisions(analyses, n, rule)})
 
     def decision(self) -> str:
-        """Return "promote", "futile" or "go on"; the first decision is final."""
+        """
+        Return the decision so far: "promote", "futile" or "go on".
+
+        The first decision is final.
+        """
         return str(self.history()["decision"].iloc[-1])
 
 
@@ -291,7 +295,7 @@ def verdict(history: pd.DataFrame) -> str:
 
 
 def _measure_for(measure, outcomes):
-    """Return the resolved measure; raise an error if it is not a single number."""
+    """Return the resolved measure, or raise an error if it is not a single number."""
     (resolved,) = as_measures(measure, tables_of(outcomes))
     if resolved(np.ones((outcomes.sizes["label"],) * 2)).ndim:
         todo = "take an average: 'f1_macro', 'accuracy', or one class: 'f1[a]'"

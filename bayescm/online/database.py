@@ -113,7 +113,7 @@ class Database:
 
     @contextmanager
     def transaction(self, purpose: str, *, write: bool = False) -> Iterator[sa.Connection]:
-        """Open a transaction of this thread alone; `purpose` is part of any error message."""
+        """Open a transaction of this thread alone, with a purpose for error messages."""
         with self._lock, self._plain_errors(purpose):
             if self._is_lost:
                 todo = "give the ledger a file, which processes can share"
@@ -333,7 +333,7 @@ def _is_writable(path):
 
 
 def _open_mode(path):
-    """Return the mode for opening a file; reading must work without write permission."""
+    """Return the mode for opening a file, which may be read-only."""
     if _is_writable(path):
         return "mode=rw"
     # If no process has the file open, there is no WAL file, and reading must not create one.
@@ -356,7 +356,7 @@ def _connect_postgres(url, timeout):
 
 @contextmanager
 def begin(engine: sa.Engine, *, write: bool) -> Iterator[sa.Connection]:
-    """Open a transaction; a writing one locks SQLite at once, so that conflicts surface early."""
+    """Open a transaction, which locks SQLite at once if it writes, so that it fails early."""
     with engine.connect() as connection:
         options = {"begin": "BEGIN IMMEDIATE" if write else "BEGIN"}
         if engine.dialect.name == "postgresql" and not write:
@@ -541,7 +541,7 @@ def check_seal(connection: sa.Connection) -> None:
 
 
 def _seal(connection):
-    """Return a hash of the statements that created the tables; None for PostgreSQL."""
+    """Return a hash of the statements that created the tables, or None for PostgreSQL."""
     if connection.dialect.name != "sqlite":
         return None
     query = "SELECT name, sql FROM sqlite_master WHERE name LIKE 'bayescm_%' ORDER BY name"

@@ -57,7 +57,7 @@ def accumulate(
 def discounted(
     tables: xr.DataArray, *, forgetting: float = 1.0, window: int | None = None
 ) -> xr.DataArray:
-    """Return the current evidence at every step, for tables of any shape; see `accumulate`."""
+    """Return the result of `accumulate` for tables of any shape."""
     forgetting, axis = check_forgetting(forgetting), step_axis(tables)
     if window is not None:
         sums = _window_sums(tables.values, axis, check_window(window, forgetting))
@@ -137,7 +137,7 @@ def check_forgetting(forgetting: float) -> float:
 
 
 def check_window(window: int, forgetting: float) -> int:
-    """Return the window; raise an error if it is invalid or combined with forgetting."""
+    """Return the window, or raise an error if it is invalid or combined with forgetting."""
     check_whole("window", window, 1, "batches", 20)
     if forgetting != 1:
         got = {"window": window, "forgetting": forgetting}

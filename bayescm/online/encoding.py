@@ -592,7 +592,7 @@ def check_name(value: str | int, keyword: str) -> str:
 
 
 def as_utc(at: Any) -> datetime:
-    """Return a time as a datetime in UTC; a time without a zone is assumed to be in UTC."""
+    """Return a time as a datetime in UTC, which is also the default time zone."""
     try:
         if not isinstance(at, str | date | np.datetime64):  # a number has no unit
             raise TypeError

@@ -304,7 +304,7 @@ def _pages_of_none(monitor, pages, alarms, rules, since):
 
 
 def _deliver(monitor, hook, due, dry_run):
-    """Send a page if it is due; return its row with the problem, or None."""
+    """Send a page if it is due, and return its row with the problem, or None."""
     ledger, classifier = monitor.ledger, monitor.classifier
     incident, members, event, key = due
     page = _page(classifier, incident, members, event, key)

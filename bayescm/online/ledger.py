@@ -73,7 +73,7 @@ _RARE = 0.002
 
 
 def _table(name, *columns):
-    """Return a table for use in statements; the migrations document its columns."""
+    """Return a table for statements, with the columns that the migrations document."""
     return sa.table(name, *[sa.column(column) for column in columns])
 
 
@@ -496,7 +496,7 @@ class Ledger(Database):
         return True, changed.facts()["labels"]
 
     def classes(self, name: str) -> list:
-        """Return the current classes of a classifier or challenge; empty without classes."""
+        """Return the current classes of a classifier or challenge, or an empty list."""
         with self.transaction("read the ledger") as connection:
             return list(_existing(connection, name).facts().get("labels", []))
 
@@ -750,7 +750,7 @@ def _encoded(counts, description):
 
 
 def _recorded(connection, description, batch, last):
-    """Return the entry of the same batch, or None; raise an error if its evidence differs."""
+    """Return the entry of the same batch or None, or raise an error if it differs."""
     old = None if last is None else _find_batch(connection, description, batch["batch_id"], last)
     if old is not None:
         _check_is_same(description, batch, old)
@@ -994,7 +994,7 @@ def entries(description: Description, *conditions: Any) -> sa.Select:
 
 
 def last_entry(connection: sa.Connection, description: Description) -> Entry:
-    """Return the last entry of a classifier; raise an error if the end of its chain is damaged."""
+    """Return the last entry of a classifier, or raise an error if the chain's end is damaged."""
     classifier, columns = description.classifier, batch_table.c
     query = entries(description).order_by(columns.entry.desc()).limit(2)
     rows = connection.execute(query).all()[::-1]
@@ -1087,7 +1087,7 @@ def _due_attempt(rows, alarm, hook, names):
 
 
 def ledger_of(store: Any, *, create: bool = True) -> Ledger:
-    """Return the ledger of a store; a ledger is returned as is."""
+    """Return the ledger of a store, or the given ledger itself."""
     return store if isinstance(store, Ledger) else Ledger(store, create=create)
 
 

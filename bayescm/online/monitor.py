@@ -851,7 +851,7 @@ class Monitor(LedgerClient):
         return float(sizes_of(self.since_change(**rules)).sum())
 
     def _starts(self, batches, rules):
-        """Return the steps at which a segment between changes begins; the first one is 0."""
+        """Return the first step, which is 0, and the steps at which changes begin."""
         from bayescm.online.rules import prior_of_change, segments, share_of_change
 
         _check_rules_of(batches, rules)
@@ -1408,7 +1408,7 @@ def applicable_rules(
 
 
 def _applies(measure, table):
-    """Return True if a measure applies to such tables; `Monitor` rejects unknown ones."""
+    """Return True if a measure applies to such tables, or is unknown, which `Monitor` reports."""
     variables = variables_of(table)
     try:
         takes = resolve(measure).takes

@@ -72,7 +72,7 @@ def _card(text):
 
 
 def _email(subject, text):
-    """Return a plain-text e-mail; the program that sends it adds the sender and recipients."""
+    """Return a plain-text e-mail without sender and recipients, which the mailer adds."""
     message = EmailMessage(policy=SMTP.clone(linesep="\n"))
     message["Subject"] = subject
     message.set_content(text)

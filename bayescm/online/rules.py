@@ -650,7 +650,7 @@ def _first_change(sums, score, threshold, unchanged):
 
 
 def _change(series, measures, share):
-    """Return the alarms of changes; each is on until the next while a measure is worse."""
+    """Return the alarms of changes, which are on until the next if a measure is worse."""
     threshold, last = -np.log(share), len(series.cells) - 1
     healthy, is_worse, first = None, False, 0
     rows, lasted, on, directions = [], [], [], []

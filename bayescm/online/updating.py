@@ -310,7 +310,7 @@ def intervals_of(
     random_seed: int = 0,
     accuracy: float | None = None,
 ) -> xr.Dataset:
-    """Return intervals of measures of a posterior; the parameters are as in `intervals`."""
+    """Return intervals of measures of a posterior, with the parameters of `intervals`."""
     prob, kind = check_prob(prob), check_kind(kind)
     resolved_measures, of = resolve_measures(posterior, measures), posterior.resolve_estimand(of)
     distributions = posterior.distributions(

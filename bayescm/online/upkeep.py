@@ -398,7 +398,7 @@ def _batch(row, description):
 
 
 def _sum(period, rows, description):
-    """Return the sum of some batches, named after their period; a single one is unchanged."""
+    """Return the sum of several batches, named after their period, or a single one unchanged."""
     latest = _batch(rows[-1], description)
     if len(rows) == 1:
         return latest

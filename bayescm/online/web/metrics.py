@@ -62,7 +62,7 @@ class _Collector(Collector):
 
 
 def _challenge_families(states: list[ChallengeState]) -> Iterator[GaugeMetricFamily]:
-    """Yield the families of the challenges; invalid challenges report only their problem."""
+    """Yield the families of the challenges, with only the problem of invalid challenges."""
     judged = [state for state in states if not state.problem]
     decided = [state for state in judged if state.is_decided]
     decisions = {decision: partial(_is, decision) for decision in (GO_ON, PROMOTE, FUTILE)}

@@ -225,7 +225,7 @@ def _panel(label, interval, values, alarms, ends, limits):
 
 
 def _band(x, interval, y):
-    """Return the points of the polygon of an interval; a single interval also gets a width."""
+    """Return the points of the polygon of an interval, with a minimum width."""
     defined = np.isfinite(interval).all(axis=1)
     x, (lower, upper) = x[defined], interval[defined].T if defined.any() else np.empty((2, 0))
     if len(x) == 1:
