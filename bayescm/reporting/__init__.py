@@ -1,4 +1,4 @@
-"""Reports: from evidence to a page for people to read."""
+"""Reports of evidence as a document for readers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -38,64 +38,64 @@ def report(
     **keywords: Any,
 ) -> Path:
     """
-    Write a report: what was evaluated, what is known, how it was computed, and any cautions.
+    Write a report with results, methods and cautions to a file.
 
     Parameters
     ----------
     evidence : DataArray, Dataset, DataTree or mapping
-        Counts, outcomes of several classifiers, scores, results on several data sets, or a fit; or
-        several data sets by name, ``{"wdbc": ..., "heart": ...}``: a section for each, and a table
-        of the ranks of the classifiers.
+        Counts, outcomes of several classifiers, scores, results on several data sets, or a fit. For
+        several data sets ``{"wdbc": ..., "heart": ...}``, the report has a section per data set and
+        a table of the ranks of the classifiers.
     path : str or Path
-        Ends in ``.html`` (one self-contained file), ``.md`` (pictures in ``<name>_files/``),
-        ``.tex`` (booktabs tables, PDF figures in ``<name>_files/``) or ``.docx`` (the extra
-        ``docx``). Existing files are overwritten.
+        Path that ends in ``.html`` (one self-contained file), ``.md`` (plots in ``<name>_files/``),
+        ``.tex`` (booktabs tables, PDF figures in ``<name>_files/``) or ``.docx`` (requires the
+        extra ``docx``). Existing files are overwritten.
     measures : str, callable or a sequence of these, optional
-        The measures; by default a selection that suits the evidence.
+        Measures to report. By default a selection that suits the evidence.
     title : str, optional
-        The heading.
+        Title of the report.
     prob, kind : float, str
-        Mass and kind of the intervals.
+        Probability and kind of the intervals.
     rope : float, default 0
-        Differences smaller than this count as equivalent when classifiers are compared.
+        Half width of the region of practical equivalence in comparisons of classifiers.
     scores : Dataset, optional
-        Scores of the same examples, to add curves to the measures.
+        Scores of the same examples, for which curves are added.
     of, n, model, concentration, positive, draws
         See `bayescm.interval`.
     random_seed : int, default 0
         Seed of all random draws.
     source : path, optional
-        The file that the evidence was read from; the report tells its name and its SHA-256.
+        File from which the evidence was read. The report states its name and SHA-256.
     checklist : {"stard", "tripod"}, optional
-        Says of each item of STARD 2015 or TRIPOD+AI where it is in the report, or that the authors
-        must write it.
+        Guideline, STARD 2015 or TRIPOD+AI. The report then lists where each item is reported, or
+        that the authors must write it.
     meta_analysis : bool, default False
-        Whether groups of two classes are studies of a diagnostic test: the table of every study,
-        the typical study beside the mean of all and a new one, heterogeneity (I2, standard
-        deviations, correlation, with ``covariates=`` what goes with them), the summary ROC curve
-        and a forest, in the words of medicine; groups are not ranked.
+        Whether groups with two classes are studies of a diagnostic test. The report then uses
+        medical terms and contains the table of studies, the typical study, the mean of the
+        population and a new study, heterogeneity (I2, standard deviations, correlation, and effects
+        of ``covariates=``), the summary ROC curve, and a forest plot. Groups are not ranked.
     interactive : bool, default False
-        Of a ``.html``: forests, matrices and curves show their numbers where they are pointed at.
-        The page still loads nothing: it holds plotly's script, 5 MB (the extra ``interactive``).
+        For ``.html`` only: forest plots, matrices and curves show their numbers on hover. The page
+        contains plotly's script (5 MB) and loads no external resources. Requires the extra
+        ``interactive``.
     progressbar : bool, optional
-        Whether to say which part is being made; by default in terminals and notebooks.
+        Whether to show the progress. By default in terminals and notebooks.
     display_names : mapping of str to str, optional
-        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
-        "random forest"}``. A measure that was
-        asked for by another of its names, such as ``"sensitivity"``, is written so everywhere.
+        Display names of measures, dimensions and labels, such as ``{"f1": "F-measure"}``. Measures
+        requested by an alias, such as ``"sensitivity"``, keep this name throughout the report.
     **keywords
-        The model's further keywords; see `bayescm.interval`.
+        Further keywords of the model; see `bayescm.interval`.
 
     Returns
     -------
     Path
-        The path of the report.
+        Path of the report.
 
     Raises
     ------
     ValueError
-        If the path cannot be written or has a different suffix, a measure is unknown, or every
-        measure is undefined. Nothing is written then.
+        If the path is not writable or has an unknown suffix, if a measure is unknown, or if all
+        measures are undefined. In these cases, no file is written.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def report(
 
 
 def _check_data_sets(data_sets, scores, meta_analysis, checklist):
-    """Raise an error for arguments that are for one data set."""
+    """Raise an error for arguments that support only a single data set."""
     if not data_sets:
         raise fail("no data sets", {}, "one or more", 'pass {"wdbc": counts, "heart": counts}')
     given = {"scores": scores is not None, "meta_analysis": meta_analysis}
@@ -164,7 +164,7 @@ def _check_data_sets(data_sets, scores, meta_analysis, checklist):
 
 
 def _check_meta_analysis(scores, rope, checklist):
-    """Raise where something was asked for that a meta-analysis has not."""
+    """Raise an error for arguments that a meta-analysis does not support."""
     if scores is not None or rope:
         name = "rope" if scores is None else "scores"
         raise fail(f"a meta-analysis has no {name}", ..., "tables of studies", "leave it out")

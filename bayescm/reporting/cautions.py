@@ -1,4 +1,4 @@
-"""What the evidence itself warns about."""
+"""Cautions that follow from the counts and the prior."""
 
 import re
 from collections.abc import Hashable, Sequence
@@ -13,10 +13,10 @@ from bayescm.evidence.counts import CELLS
 from bayescm.measures.display_names import display_label, display_name
 from bayescm.reporting.sections import Section
 
-# A class of fewer examples than this is named.
+# Classes with fewer examples than this are named.
 FEW = 20
-_SHUFFLES = 4000  # of the wrong answers over the folds
-_RARE = 0.01  # p value below which a caution is due
+_SHUFFLES = 4000  # number of random assignments of errors to folds
+_RARE = 0.01  # p-value below which a caution is added
 
 
 def of_counts(
@@ -30,24 +30,24 @@ def of_counts(
     doubts: Sequence[str] = (),
 ) -> Section:
     """
-    List what the evidence itself warns about.
+    Return the cautions that follow from counts, prior and posterior.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
-        The evidence.
+        Counts.
     table : DataFrame
-        Its summary.
+        Summary of the counts.
     prior : ndarray (..., C, C), optional
-        Pseudo-counts of the prior, where it has any.
+        Prior pseudo-counts, if there are any.
     apart : sequence of hashable
-        The dims that the model does not pool over: each of their members has the prior.
+        Dimensions over which the model does not pool, so that each member has the prior.
     paired : bool
-        Whether the classifiers are compared on the same examples.
+        Whether classifiers are compared on the same examples.
     fixed : bool
-        Whether the class totals were fixed by the sampling.
+        Whether the class totals were fixed by the sampling design.
     doubts : sequence of str
-        What the posterior says of itself.
+        Cautions of the posterior.
     """
     totals = _totals(counts)
     lines = few(totals) + _heavy_prior(prior, counts, apart) + _undefined(table)
@@ -63,7 +63,7 @@ def of_counts(
 
 
 def without_repetition(*cautions: str) -> list[str]:
-    """Return cautions of several tables, each sentence once."""
+    """Merge the cautions of several tables, without repeated sentences."""
     known: dict[str, None] = {}
     lines = []
     for caution in cautions:
@@ -75,12 +75,12 @@ def without_repetition(*cautions: str) -> list[str]:
 
 
 def section(lines: Sequence[str]) -> Section:
-    """Return the section of the cautions, or that there are none."""
+    """Return the section of cautions, which may state that there are none."""
     return Section("Cautions", list(lines) or ["No cautions."])
 
 
 def _totals(counts):
-    """Return the examples of each class; of several classifiers those of the one with fewest."""
+    """Return the number of examples per class, for the classifier with the fewest examples."""
     totals = counts.sum([dim for dim in counts.dims if dim not in ("actual", "classifier")])
     if "repeat" in counts.dims:
         totals = totals / counts.sizes["repeat"]
@@ -88,7 +88,7 @@ def _totals(counts):
 
 
 def few(totals: xr.DataArray) -> list[str]:
-    """Name the classes of few examples."""
+    """Return a caution that names classes with few examples."""
     pairs = zip(totals["actual"].values, totals.values, strict=True)
     rare = [f"{label} ({n:.4g})" for label, n in pairs if n < FEW]
     if not rare:
@@ -102,10 +102,10 @@ def few(totals: xr.DataArray) -> list[str]:
 
 def _heavy_prior(prior, counts, apart):
     """
-    Warn where the prior weighs more than a tenth of the data, in all or in a class.
+    Return a caution if the prior weighs more than a tenth of the data, in total or in a class.
 
-    A model that tells folds, groups or classifiers apart puts the prior beside the counts of each;
-    where it pools them, beside all their counts together.
+    If the model does not pool folds, groups or classifiers, the prior is compared with the counts
+    of each; otherwise with their sum.
     """
     if prior is None:
         return []
@@ -117,7 +117,7 @@ def _heavy_prior(prior, counts, apart):
     if "repeat" in pooled:
         totals = totals / counts.sizes["repeat"]
     weights, totals = xr.broadcast(weights, totals)
-    for dim in [dim for dim in totals.dims if dim != "actual"]:  # members with the same of both
+    for dim in [dim for dim in totals.dims if dim != "actual"]:  # drop equal members
         first = {dim: [0]}
         if (totals == totals[first].values).all() and (weights == weights[first].values).all():
             weights, totals = weights[{dim: 0}], totals[{dim: 0}]
@@ -142,7 +142,7 @@ def _heavy_prior(prior, counts, apart):
 
 
 def _heavy(weights, totals):
-    """Return name, weight and examples where a weight is more than a tenth of the examples."""
+    """Return name, weight and number of examples if a weight exceeds a tenth of the examples."""
     rows = []
     for index in np.argwhere((weights > totals / 10).values):
         where = dict(zip(totals.dims, index.tolist(), strict=True))
@@ -185,14 +185,14 @@ def _look_paired(counts):
 
 
 def _uneven(counts, dim):
-    """Warn where the parts differ more in accuracy than chance: a shuffle test."""
+    """Return a caution if the parts differ more in accuracy than by chance (permutation test)."""
     if dim not in counts.dims or counts.sizes[dim] < 2:
         return []
     names = counts["classifier"].values if "classifier" in counts.dims else [None]
     lines = []
     for i, name in enumerate(names):
         one = counts if name is None else counts.isel(classifier=i)
-        # One repeat after the other: each holds every example once.
+        # Repeats are tested separately, because each contains every example once.
         runs = [one.isel(repeat=r) for r in range(one.sizes.get("repeat", 0))] or [one]
         p_value = min(1.0, len(runs) * min(_shuffle_test(run, dim) for run in runs))
         if p_value <= _RARE:
@@ -205,7 +205,7 @@ def _uneven(counts, dim):
 
 
 def _shuffle_test(counts, dim):
-    """Return how often shuffled errors spread over the parts as unevenly as they do."""
+    """Return how often permuted errors vary at least as much between parts as observed."""
     cells = counts.sum([name for name in counts.dims if name not in (*CELLS, dim)])
     cells = cells.transpose(dim, *CELLS).values
     sizes = cells.sum(axis=(1, 2)).round().astype(int)
@@ -218,5 +218,5 @@ def _shuffle_test(counts, dim):
     shuffled = rng.multivariate_hypergeometric(sizes, wrong.sum(), _SHUFFLES, method="marginals")
     spread = ((shuffled - expected) ** 2 / expected).sum(axis=1)
     observed = ((wrong - expected) ** 2 / expected).sum()
-    # A hair below, so that equal spreads count as such.
+    # Slightly reduced, so that ties are counted despite rounding.
     return (1 + (spread >= observed * (1 - 1e-9)).sum()) / (1 + _SHUFFLES)

@@ -1,4 +1,4 @@
-"""A report on several data sets: a table of ranks, then the sections of each data set."""
+"""Reports on several data sets: a table of ranks, and the sections of each data set."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,7 +45,7 @@ def sections_of_data_sets(
 
 
 def _overview(recipes: Mapping[Any, Recipe], settings, keywords) -> Section:
-    """Return the numbers of all data sets, and the ranks of the classifiers in each."""
+    """Return the overview section with the results of all data sets and ranks in each."""
     section = Section("All data sets", [f"The report covers {len(recipes)} data sets."])
     tables = {name: pd.DataFrame(recipe.table) for name, recipe in recipes.items()}
     if all({"measure", *_NUMBERS} <= {*table} for table in tables.values()):
@@ -77,7 +77,7 @@ def _numbers(table, name):
 
 
 def _ranks(recipes, settings, keywords):
-    """Return the expected rank of each classifier in each data set, and its mean."""
+    """Return the expected rank of each classifier in each data set, and the mean rank."""
     asked = {"prob": settings["prob"], "random_seed": settings["random_seed"], **keywords}
     columns: dict[tuple, dict] = {}
     for name, recipe in recipes.items():

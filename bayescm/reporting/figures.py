@@ -1,4 +1,4 @@
-"""The figures of a report of counts or of a fit: the library's plots, as the evidence allows."""
+"""Figures in reports of counts or of a fit, using the plots of the package."""
 
 import warnings
 from functools import partial
@@ -17,15 +17,15 @@ from bayescm.posteriors.hierarchical_groups import HierarchicalGroups
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section
 
-# With more classes than this the matrix cannot be read even as colours.
+# With more classes, a plot of the matrix is illegible even with colours only.
 _LARGEST_MATRIX = 100
-# A picture with more than these cannot be read either.
+# A plot with more rows is illegible.
 MOST_ROWS = 24
-_MOST_PANELS = 6  # of densities
+_MOST_PANELS = 6  # largest number of panels of densities
 
 
 def of_counts(batches, measures, interval, posterior, comparison=None) -> Section:
-    """Draw what the evidence and its posterior allow, its batches over time included."""
+    """Plot the measures, and whatever else the counts allow, including batches over time."""
     section = Section("Pictures")
     counts = batches.sum("step") if "step" in batches.dims else batches
     mass = f"{100 * interval['prob']:.4g}% interval"
@@ -38,7 +38,7 @@ def of_counts(batches, measures, interval, posterior, comparison=None) -> Sectio
         alt = f"Differences between classifiers with their {mass}."
         figure = bcm.plot_differences(comparison, **plain)
         section.pictures.append(Picture("differences", alt, figure))
-    # As many as leave the panels readable.
+    # As many measures as legible panels.
     most = max(1, _MOST_PANELS // counts.sizes.get("classifier", 1))
     single = [measure for measure in measures if _is_single(counts, measure)][:most]
     if single:
@@ -55,7 +55,7 @@ def of_counts(batches, measures, interval, posterior, comparison=None) -> Sectio
 
 
 def _groups_together(counts, posterior, interval):
-    """Draw groups of two classes as a meta-analysis does: in ROC space, and as a paired forest."""
+    """Plot groups of two classes as studies: in ROC space, and as a paired forest plot."""
     if not isinstance(posterior, HierarchicalGroups) or counts.dims != ("group", *CELLS):
         return []
     if len(classes(counts)) != 2 or positive(counts) is None:
@@ -66,7 +66,7 @@ def _groups_together(counts, posterior, interval):
     others = {*ASKED, "prob", "kind", "model", "positive"}
     options = {name: value for name, value in interval.items() if name not in others}
     options |= {name: interval[name] for name in ("prob", "random_seed") if name in interval}
-    # Groups may be of anything, and are not called as those of medicine.
+    # Groups may be anything, so medical terms are not used.
     names = {"group": "group", "recall": "recall", "fpr": "false positive rate"}
     options["display_names"] = names | dict(check_display_names(None))
     recall, specificity = map(display_name, ("recall", "specificity"))
@@ -75,7 +75,7 @@ def _groups_together(counts, posterior, interval):
     )
     rows = f"{recall} and {specificity} of every group, the typical one, all of them and a new one."
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the picture says that it has no curve
+        warnings.simplefilter("ignore", UserWarning)  # the plot says it has no curve
         figure = bcm.plots.plot_sroc(counts, **options)
     return [
         Picture("sroc", space, figure),
@@ -93,7 +93,7 @@ def _is_single(counts, measure):
 
 
 def _parts(counts, measures, plain):
-    """Draw the folds, the groups or the batches one by one, in one measure."""
+    """Plot the folds, groups or batches individually for one measure."""
     if "classifier" in counts.dims or not measures:
         return []
     measure, name = measures[-1], display_name(measures[-1])
@@ -114,7 +114,7 @@ def _parts(counts, measures, plain):
 
 
 def of_fit(tree, counts, measures, interval, posterior) -> Section:
-    """Draw the densities and the forest of a fit, and its chains where it was sampled."""
+    """Plot the densities and the forest of a fit, and its chains if it was sampled."""
     section = Section("Pictures")
     in_parts = partial(_in_parts, tree=tree, measures=measures, interval=interval)
     alt = "Interval of each measure."
@@ -129,7 +129,7 @@ def of_fit(tree, counts, measures, interval, posterior) -> Section:
 
 
 def _in_parts(name, alt, draw, *, tree, measures, interval, most):
-    """Return as many pictures of a fit as hold all its measures and members."""
+    """Split a plot of a fit into as many figures as its measures and members need."""
     parts = _parts_of_fit(tree, list(measures), most)
     pictures = []
     for number, (part, some) in enumerate(parts, start=1):
@@ -140,7 +140,7 @@ def _in_parts(name, alt, draw, *, tree, measures, interval, most):
 
 
 def _parts_of_fit(tree, measures, most):
-    """Split the measures of a fit, and then its members, into parts with few enough panels."""
+    """Split the measures of a fit, and then its members, into parts with few panels."""
     posterior = posterior_of(tree)
     resolved_measures = resolve_measures(posterior, measures)
     number = sum(posterior.measure_template(measure).size for measure in resolved_measures)
@@ -164,10 +164,10 @@ def _parts_of_fit(tree, measures, most):
 
 def add_matrices(section, evidence, counts, posterior, interval):
     """
-    Draw the confusion matrix, and recall and precision together: of each classifier, or of a fit.
+    Plot the confusion matrix, and the region of recall and precision, of each classifier or fit.
 
-    They are of the same evidence, model and prior as the numbers, and never of a table that sums
-    what the model tells apart. What it has too many of for a picture is left out.
+    Plots use the same evidence, model and prior as the tables, and never sum over dimensions that
+    the model distinguishes. Plots that would be too large are omitted.
     """
     plain = {name: interval[name] for name in ("prob", "kind")}
     keywords = {k: v for k, v in interval.items() if k not in (*plain, "accuracy", "positive")}
@@ -208,7 +208,7 @@ def add_matrices(section, evidence, counts, posterior, interval):
 
 
 def _of_matrix(counts, keywords):
-    """Return the keywords of a matrix: without a model it is of proportions, and needs none."""
+    """Return the keywords of a matrix plot, which without a model shows plain proportions."""
     of_model = {name: value for name, value in keywords.items() if name not in ASKED}
     if of_model:
         return keywords | {

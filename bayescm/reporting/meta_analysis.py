@@ -1,9 +1,9 @@
 """
-The report of a meta-analysis: studies of a diagnostic test, taken together by the bivariate model.
+Reports of meta-analyses of diagnostic accuracy studies, using the bivariate model.
 
-The studies are the groups of `bayescm.models.hierarchical_groups`. Its results are those that
-PRISMA-DTA asks for: the table of every study, the summary sensitivity and specificity with a region
-of a new study beside that of the typical one, and how far the studies differ beyond chance.
+The studies are the groups of `bayescm.models.hierarchical_groups`. The report contains the results
+that PRISMA-DTA requires: the table of studies, summary sensitivity and specificity with credible
+and prediction regions, and the heterogeneity between studies.
 
 References
 ----------
@@ -40,14 +40,14 @@ _ESTIMANDS = {"typical": "typical study", "population": "mean of all studies", "
 
 
 def medical_names(measures: Sequence[str | Callable]) -> dict[str, str]:
-    """Return the display names of a meta-analysis: those of medicine, but for those in the call."""
+    """Return medical display names, except for measures named otherwise in the call."""
     if "recall" in measures:
         return {"group": "study", "recall": "recall", "fpr": "false positive rate"}
     return {"group": "study", **MEDICAL_NAMES}
 
 
 class MetaAnalysisRecipe(Recipe):
-    """Studies of a diagnostic test of two outcomes."""
+    """Studies of a diagnostic test with two outcomes."""
 
     title = "Summary accuracy"
 
@@ -80,17 +80,18 @@ class MetaAnalysisRecipe(Recipe):
 
     @cached_property
     def proportions(self) -> pd.DataFrame | None:
-        """The measures that have an upper end: of the typical study, of all, and of a new one."""
+        """Summary of bounded measures: typical study, population mean and a new study."""
         measures = [measure for measure in self.measures if not _is_ratio(measure)]
         return self._summary(measures, self.kind) if measures else None
 
     @cached_property
     def ratios(self) -> pd.DataFrame | None:
         """
-        The measures without an upper end, with equal tails and a median.
+        Summary of unbounded measures, with equal tails and a median.
 
-        A ratio of a new study may lie orders of magnitude apart: its mean is that of its largest
-        values, and the highest densities begin at 0. Equal tails are those of its logarithm too.
+        A ratio in a new study may range over orders of magnitude. Its mean is then dominated by the
+        largest values, and highest-density intervals start at 0. Equal-tailed intervals are
+        invariant to taking logarithms.
         """
         measures = [measure for measure in self.measures if _is_ratio(measure)]
         if not measures:
@@ -110,14 +111,14 @@ class MetaAnalysisRecipe(Recipe):
 
     @property
     def tables(self) -> list[pd.DataFrame]:
-        """The tables of proportions and of ratios."""
+        """Tables of proportions and of ratios."""
         return [table for table in (self.proportions, self.ratios) if table is not None]
 
     def computation(self) -> Section:
-        """Say how the numbers were computed, and how far the bounds of every measure may be off."""
+        """Return the section on methods of computation, with numerical errors by measure."""
         table = pd.concat(self.tables, ignore_index=True)
         section = sections.computation(table, self.facts())
-        section.sentences.pop()  # the largest error of all measures is that of a ratio
+        section.sentences.pop()  # the overall largest error would be that of a ratio
         worst = table.loc[table.groupby("measure", sort=False)["error"].idxmax()]
         errors = [
             f"{row['error']:.2g} of {display_name(row['measure'])} ({_ESTIMANDS[row['of']]})"
@@ -136,12 +137,12 @@ class MetaAnalysisRecipe(Recipe):
 
     @cached_property
     def heterogeneity(self) -> pd.DataFrame:
-        """How far the studies differ beyond chance, and what goes with it."""
+        """Heterogeneity between studies, and its association with covariates."""
         progress("heterogeneity")
         return bcm.meta.heterogeneity(self.evidence, **self.asked)
 
     def evaluation(self) -> Section:
-        """Name studies and participants, and show the table of every study."""
+        """Return the section on studies and participants, with a table of all studies."""
         counts, label = self.evidence, positive(self.evidence)
         (tn, fp), (fn, tp) = counts.values.transpose(1, 2, 0)
         ill, well = (tp + fn).sum(), (tn + fp).sum()
@@ -160,7 +161,7 @@ class MetaAnalysisRecipe(Recipe):
         return Section("What was evaluated", lines, [Table("The studies", frame)])
 
     def summary(self) -> Section:
-        """Say what is known of the typical study, of all on average, and of a new one."""
+        """Return the section on the typical study, the population mean and a new study."""
         pairs = (("mean", self.proportions), ("median", self.ratios))
         tables = {middle: table for middle, table in pairs if table is not None}
         lines = [
@@ -187,7 +188,7 @@ class MetaAnalysisRecipe(Recipe):
         return Section(self.title, lines, shown)
 
     def extras(self) -> list[Section]:
-        """Say how far the studies differ beyond chance, and what goes with it."""
+        """Return the section on heterogeneity and its association with covariates."""
         table, words = self.heterogeneity, interval_words(self.prob, self.kind)
         slopes = table[table.index.str.startswith("odds_ratio")]
         spread = table.drop(slopes.index)
@@ -228,7 +229,7 @@ class MetaAnalysisRecipe(Recipe):
         return [section]
 
     def pictures(self) -> list[Section]:
-        """Draw the studies in ROC space with the summary curve, and beside each other."""
+        """Plot the studies in ROC space with the summary curve, and as a forest plot."""
         progress("pictures")
         options = {"prob": self.prob, "random_seed": self.random_seed, **self.of_model}
         recall, specificity = display_name("recall"), display_name("specificity")
@@ -238,7 +239,7 @@ class MetaAnalysisRecipe(Recipe):
             f"{self.mass} regions, and the summary ROC curve."
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that both rates rise is in the cautions
+            warnings.simplefilter("ignore", UserWarning)  # mentioned in the cautions
             figure = bcm.plots.plot_sroc(self.evidence, **options)
         section = Section("Pictures", pictures=[Picture("sroc", alt, figure)])
         if self.evidence.sizes["group"] <= MOST_STUDIES:
@@ -248,16 +249,16 @@ class MetaAnalysisRecipe(Recipe):
         return [section]
 
     def facts(self) -> dict[str, Any]:
-        """Name the model, the prior, the seed and the versions."""
+        """Return the model, prior, seed and versions."""
         prior = methods.prior_of(self.evidence, self.keywords.get("concentration"))
         facts = methods.of_counts("hierarchical_groups", prior, self.random_seed, self.posterior)
         facts["Model"] += ", bivariate normal logits between studies and binomial within them"
         return facts
 
     def cautions(self) -> Section:
-        """Name few studies, what depends on the prevalence, and what is assumed."""
+        """Return the cautions on few studies, dependence on prevalence, and assumptions."""
         of_tables = [table.attrs.get("caution", "") for table in self.tables]
-        for few in few_groups(self.evidence.sizes["group"]):  # which heterogeneity says of studies
+        for few in few_groups(self.evidence.sizes["group"]):  # stated by heterogeneity
             of_tables = [caution.replace(few, "").strip() for caution in of_tables]
         lines = [self.heterogeneity.attrs.get("caution", ""), *dict.fromkeys(of_tables)]
         lines = [line for line in lines if line]
@@ -275,7 +276,7 @@ class MetaAnalysisRecipe(Recipe):
 
 
 def _sentence(rows, middle):
-    """Say what one measure is in the typical study, on average, and in a new one."""
+    """Return a sentence on one measure in the typical study, on average, and in a new study."""
     texts = []
     for row in rows.to_dict("records"):
         center, *ends = (_rounded(row[name], row["error"]) for name in (middle, "lower", "upper"))
@@ -289,13 +290,13 @@ def _sentence(rows, middle):
 
 
 def _rounded(value, error):
-    """Return a number with two decimals at most, and none beyond its numerical error."""
+    """Round a number to two decimals, or fewer if its numerical error requires it."""
     digits = int(np.clip(np.ceil(-np.log10(max(error, 1e-9))), 0, 2))
     return f"{round(value, digits) + 0:.{digits}f}"
 
 
 def _shown(table, names):
-    """Return rows of heterogeneity in words, with two decimals: draws say no more."""
+    """Return rows of heterogeneity as text, with two decimals because they come from draws."""
     columns = ["median", "lower", "upper"]
     frame = pd.DataFrame({"quantity": [names[name] for name in table.index]})
     for column in columns:
@@ -304,12 +305,12 @@ def _shown(table, names):
 
 
 def _is_ratio(measure):
-    """Say whether a measure has no upper end, as a likelihood ratio."""
+    """Check whether a measure is unbounded, such as a likelihood ratio."""
     return np.isinf(getattr(resolve(measure), "range", (0.0, 1.0))[1])
 
 
 def _depends_on_prevalence(measure):
-    """Say whether a measure changes where the ill are ten times as many beside the same rates."""
+    """Test whether a measure changes with the prevalence while both rates remain constant."""
     cells = np.array([[90.0, 10.0], [3.0, 12.0]])
     resolved = resolve(measure)
     return not np.isclose(resolved(cells), resolved(cells * [[1.0], [10.0]])).all()

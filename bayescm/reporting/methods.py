@@ -1,8 +1,8 @@
-"""How the numbers of a report were computed, a methods paragraph, and the items of checklists.
+"""Methods in reports: facts about the computation, a methods paragraph, and checklists.
 
-The items are named in our words, all of them beside the published lists; their full wording is in
-the guidelines. Items of TRIPOD+AI that ask something of a development or of an evaluation alone say
-so in brackets.
+Checklist items are paraphrased and refer to the published lists, which contain the full wording.
+For items of TRIPOD+AI that apply only to development or only to evaluation, this is stated in
+brackets.
 
 References
 ----------
@@ -39,12 +39,12 @@ _AUTHORS = "to be written by the authors"
 
 
 def of_counts(model: Any, prior: np.ndarray | None, seed: int, posterior: Any = None) -> dict:
-    """Name the model, the prior and what it weighs, the seed and the versions."""
+    """Return the model, the prior and its weight, the seed and the versions."""
     return {"Model": _name(model), "Prior": _describe(prior, posterior), "Seed": seed} | versions()
 
 
 def of_fit(tree: xr.DataTree, prior: np.ndarray | None, posterior: Any) -> dict:
-    """Name the same of a fit, and how its chains went."""
+    """Return the same facts for a fit, with diagnostics of its chains."""
     sizes, method = tree["posterior"].sizes, tree.attrs.get("sampling_method", "sampled")
     draws = f"{sizes['chain']} chains of {sizes['draw']}, {method}"
     model = _name(tree.attrs.get("model", "not named"))
@@ -53,28 +53,28 @@ def of_fit(tree: xr.DataTree, prior: np.ndarray | None, posterior: Any) -> dict:
 
 
 def covariates(keywords: Mapping[str, Any]) -> str:
-    """Return the covariates of groups, by the value that the typical and a new group have."""
+    """Return the covariates of groups, with their values for the typical and a new group."""
     values = keywords.get("covariates")
     if not isinstance(values, Mapping):
         return ""
-    # A number without a decimal point that says nothing.
+    # Omit an uninformative decimal point.
     texts = {k: f"{v:.15g}" if isinstance(v, float) else str(v) for k, v in values.items()}
     return ", ".join(f"{display_dim(name)} {text}" for name, text in texts.items())
 
 
 def facts(model: str | Callable, seed: int) -> dict:
-    """Name a model that has a prior of its own, the seed and the versions."""
+    """Return the facts for a model with a specific prior: name, seed and versions."""
     return {"Model": _name(model), "Seed": seed} | versions()
 
 
 def versions(*more: str) -> dict:
-    """Return the versions of what took part, and the date."""
+    """Return the versions of the software, and the date."""
     numbers = [f"{name} {importlib.metadata.version(name)}" for name in (*_PACKAGES, *more)]
     return {"Versions": ", ".join(numbers), "Date": today()}
 
 
 def today():
-    """Return the date (UTC, ISO 8601), or that of SOURCE_DATE_EPOCH for reproducible reports."""
+    """Return the date (UTC, ISO 8601), or SOURCE_DATE_EPOCH for reproducible reports."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     when = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
     return when.date().isoformat()
@@ -86,9 +86,10 @@ def _name(model):
 
 def prior_of(counts: xr.DataArray, concentration: Any) -> np.ndarray | None:
     """
-    Return the prior's pseudo-counts, shape (..., C, C); None where the model has none of its own.
+    Return the prior pseudo-counts, shape (..., C, C), or None if the model has no such prior.
 
-    The leading axes, if any, are those of the counts: a prior for each fold, classifier or group.
+    Leading axes, if any, are dimensions of the counts with separate priors: folds, classifiers or
+    groups.
     """
     if callable(concentration):
         return None
@@ -101,7 +102,7 @@ def prior_of(counts: xr.DataArray, concentration: Any) -> np.ndarray | None:
 
 
 def _describe(prior, posterior):
-    """Say what a prior weighs, in each fold or group where the model does not pool them."""
+    """Describe the weight of a prior, in each fold or group if the model does not pool them."""
     if prior is None:
         return "the model's own (see its documentation)"
     dims = ("group", "fold") if posterior is not None else ()
@@ -118,7 +119,7 @@ def _describe(prior, posterior):
 
 
 def diagnostics(tree: xr.DataTree) -> dict:
-    """Name divergences, r-hat and the effective sample size of a tree of chains."""
+    """Return divergences, r-hat and effective sample size of a tree of chains."""
     if "sample_stats" not in tree.children:
         return {}
     import arviz as az
@@ -134,7 +135,7 @@ def diagnostics(tree: xr.DataTree) -> dict:
 
 
 def origin(source: str | Path | None) -> list[str]:
-    """Say which file the evidence was read from."""
+    """Return a sentence on the file from which the evidence was read."""
     if source is None:
         return []
     path = local_path(str(source).partition("::")[0])
@@ -146,7 +147,7 @@ def origin(source: str | Path | None) -> list[str]:
 
 
 def add_paragraph(sections: Sequence[Section], prob: float, kind: str) -> None:
-    """Add the paragraph for a methods section to where it is said how numbers were computed."""
+    """Add the methods paragraph to the section on methods of computation."""
     default = "highest-density" if kind == "hdi" else "equal-tailed"
     for section in sections:
         if not section.facts:
@@ -165,13 +166,15 @@ def add_paragraph(sections: Sequence[Section], prob: float, kind: str) -> None:
 
 def checklist(name: str, sections: Sequence[Section]) -> Section:
     """
-    Return the section that says where each item of a guideline is, or that the authors must say.
+    Return the section on where each item of a guideline is reported.
+
+    For other items, it states that the authors must report them.
 
     Parameters
     ----------
     name : {"stard", "tripod"}
     sections : sequence of Section
-        Those of the report.
+        Sections of the report.
     """
     guideline, text = CHECKLISTS[name]
     rows = [(*line.split("|"), "")[:3] for line in text.strip().splitlines()]
@@ -194,7 +197,7 @@ def checklist(name: str, sections: Sequence[Section]) -> Section:
 
 
 def _sections_of(place, sections):
-    """Return the titles of the sections that report what an item is about."""
+    """Return the titles of the sections that report an item."""
     return [
         section.title
         for section in sections
@@ -203,8 +206,8 @@ def _sections_of(place, sections):
     ]
 
 
-# Where what an item is about is reported: how titles of sections begin, and what has to be said
-# there, or the section is not about it.
+# Places at which items are reported: the beginning of section titles, and words that the section
+# must contain.
 _PLACES: dict[str, tuple[str, ...]] = {
     "evaluated": ("What was evaluated",),
     "no answer": ("What was evaluated",),

@@ -1,4 +1,4 @@
-"""A methods paragraph as LaTeX, Markdown or plain text."""
+"""Conversion of methods paragraphs to LaTeX, Markdown or plain text."""
 
 import re
 import unicodedata
@@ -16,7 +16,7 @@ _PARTS = re.compile(
     r"|~?\\cite\{(?P<keys>[^}]*)\}",
     re.DOTALL,
 )
-# Commands of the formulas of models, as plain text.
+# LaTeX commands in the formulas of models, with their plain text.
 _GREEK = {
     "alpha": "α",
     "beta": "β",
@@ -69,14 +69,14 @@ _POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def in_format(text: str, entries: Mapping[str, str], style: str) -> str:
     r"""
-    Return a paragraph of LaTeX in another format.
+    Convert a LaTeX paragraph to another format.
 
     Parameters
     ----------
     text : str
-        With ``align*``, inline formulas, and works cited by ``\\cite``.
+        Text with ``align*``, inline formulas, and citations by ``\\cite``.
     entries : mapping of key to entry
-        The BibTeX of these works.
+        BibTeX entries of the cited works.
     style : {"latex", "markdown", "text"}
     """
     if style == "latex":
@@ -115,7 +115,7 @@ def _formula_or_works(match, entries, style):
 
 def plain_formula(formula: str) -> str:
     r"""
-    Return a formula of LaTeX as text.
+    Convert a LaTeX formula to plain text.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def plain_formula(formula: str) -> str:
     θ_k ~ Beta(a, 1/2)
     """
     text = _SIZES.sub("", " ".join(formula.split()).replace("&", " ").replace("~", " "))
-    for _ in range(3):  # names inside of fractions inside of names
+    for _ in range(3):  # for nested fractions and names
         text = _NAMES.sub(r"\1", text)
         text = _FRACTION.sub(_quotient, text)
     text = re.sub(r"\\bar\s*\{?(\w)\}?", "\\1\u0304", text)
@@ -161,12 +161,12 @@ def _letter(match):
 
 def merged(*texts: str) -> str:
     r"""
-    Return the entries of several pieces of BibTeX, each work once.
+    Merge several BibTeX texts, with each work once.
 
     Raises
     ------
     ValueError
-        If two different works have one key.
+        If two different works have the same key.
 
     Examples
     --------

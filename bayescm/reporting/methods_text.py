@@ -1,8 +1,8 @@
 """
-The methods paragraph of a paper: design, measures, model with its formula, software, BibTeX.
+Methods paragraphs for papers: design, measures, model with formula, software, and BibTeX.
 
-The formula of a model and its references are those at the head of its file, which are the text that
-the documentation shows too.
+Formulas and references are taken from the module docstrings of the models, which are also part of
+the documentation.
 """
 
 import ast
@@ -39,7 +39,7 @@ from bayescm.reporting.symbols import SYMBOLS
 from bayescm.validate import check_choice, check_kind, check_prob, fail
 
 _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
-# What the intervals are for, by the estimand; {} are the members, such as items or groups.
+# Phrases for the estimands; {} is replaced by the members, such as items or groups.
 _ESTIMANDS = {
     "predictive": "The intervals are for the measure in a future test set.",
     "finite": "The intervals are for the observed {}.",
@@ -68,7 +68,7 @@ _SOFTWARE = {
   year = {2019},
   doi = {10.21105/joss.01143},
 }""",
-    # Entry types and fields are those of the standard styles of BibTeX, such as plain.bst.
+    # Entry types and fields of the standard BibTeX styles, such as plain.bst.
     "bayescm": r"""@misc{bayescm,
   title = {bayescm: the posterior distribution of any performance measure of a classifier},
   author = {{The bayescm developers}},
@@ -98,21 +98,23 @@ _SOFTWARE = {
 
 class MethodsParagraph(NamedTuple):
     r"""
-    A methods paragraph. The sum of two has the text of both, and each work once.
+    Methods paragraph with its references.
+
+    The sum of two paragraphs contains both texts, and each reference once.
 
     Attributes
     ----------
     text : str
-        LaTeX, for amsmath, with works cited by ``\cite``; or Markdown or plain text.
+        LaTeX (with amsmath and ``\cite``), Markdown or plain text.
     bibtex : str
-        The works that the text cites.
+        BibTeX entries of the works cited in the text.
     """
 
     text: str
     bibtex: str
 
     def __add__(self, other):
-        """Return both paragraphs, one after the other."""
+        """Concatenate two paragraphs."""
         if not isinstance(other, MethodsParagraph):
             return NotImplemented
         text = f"{self.text}\n{other.text}"
@@ -137,36 +139,36 @@ def methods_paragraph(
     **keywords: Any,
 ) -> MethodsParagraph:
     r"""
-    Return the methods paragraph of a paper, and the BibTeX of what it cites.
+    Return a methods paragraph for a paper, with BibTeX entries of its references.
 
     Parameters
     ----------
     evidence : DataArray, Dataset, DataTree or mapping
-        As `bayescm.report` takes it; or several data sets by name, ``{"wdbc": ..., "heart": ...}``,
-        which the paragraph describes together.
+        See `bayescm.report`. Several data sets, ``{"wdbc": ..., "heart": ...}``, are described
+        together.
     measures : str, callable or a sequence of these, optional
-        By default those of `bayescm.report`.
+        Measures, by default the same as for `bayescm.report`.
     prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
-        See `bayescm.interval`: as the numbers of the paper were asked for.
+        See `bayescm.interval`. Pass the same values as for the results in the paper.
     format : {"latex", "markdown", "text"}
-        Format of the text. Markdown has formulas in dollar signs and citations as Pandoc reads
-        them; plain text has formulas in letters, and authors and years.
+        Format of the text. Markdown has formulas in dollar signs and Pandoc citations. Plain text
+        has formulas in Unicode, and authors and years.
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels.
 
     Returns
     -------
     MethodsParagraph
-        ``text`` has the design, the measures, the model with its formula, prior and estimand, how
-        intervals were computed, and the software; ``bibtex`` an entry for each work that it cites.
-        What is to be known of the study beside its numbers only the authors can write. Add the
-        paragraphs of several analyses, ``first + second``, to have one bibliography.
-        For a model of your own, ``text`` has a place in brackets for its description.
+        ``text`` describes the design, the measures, the model with its formula, prior and estimand,
+        the computation of intervals, and the software. ``bibtex`` contains an entry for each cited
+        work. Other information about the study must be added by the authors. The paragraphs of
+        several analyses can be added, ``first + second``, to obtain a common bibliography. For
+        custom models, ``text`` contains a placeholder in brackets for the description.
 
     Raises
     ------
     ValueError
-        As `bayescm.report` raises it.
+        For the same reasons as `bayescm.report`.
 
     Examples
     --------
@@ -225,7 +227,7 @@ def methods_paragraph(
 
 
 def _common_facts(of_data_sets):
-    """Return the facts of all data sets; of the prior the data sets that have each."""
+    """Return the facts of all data sets, listing the data sets for each prior."""
     names = dict.fromkeys(name for facts in of_data_sets.values() for name in facts)
     common = {}
     for name in names:
@@ -245,12 +247,12 @@ def _comparisons(recipes):
 
 
 def _is_drawn(table):
-    """Say whether numbers of a summary or of a comparison are by random draws."""
+    """Check whether the values of a summary or comparison come from random draws."""
     return "draws" in table.attrs or any("draw" in str(how) for how in table.get("how", ()))
 
 
 def _design(sentences):
-    """Say of each data set what differs between them, and of all what they have in common."""
+    """Describe the common design of the data sets, followed by their differences."""
     lists = list(sentences.values())
     if len(lists) == 1:
         first, *rest = lists[0]
@@ -266,19 +268,19 @@ def _design(sentences):
 
 
 def _of_classes_left_out(table):
-    """Say which classes averages leave out, if they leave out any."""
+    """Return a sentence on the classes that averages exclude, if any."""
     caution = str(table.attrs.get("caution", ""))
     found = re.search(r"Averages leave out classes .*?in the evidence\. .*?\.(?= [A-Z]|$)", caution)
     return escape_latex(found[0]) if found else ""
 
 
 def _of_measures(names, entry):
-    """Say what the measures are; a name may mean another measure for another type of evidence."""
+    """Describe the measures; the same name may have another meaning for other evidence."""
     described = []
     for name in names:
         try:
             measure = resolve(name, entry.measured_variable)
-        except ValueError:  # of one's own
+        except ValueError:  # custom measure
             meaning = ""
         else:
             meaning = _inside((measure.__doc__ or "").strip().split("\n")[0].rstrip("."))
@@ -290,7 +292,7 @@ def _of_measures(names, entry):
     return escape_latex(f"The {be} {'; '.join(described)}.")
 
 
-# What an average is, of the meaning of its measure, by the suffix of its name.
+# Descriptions of averages, given the description of the measure, by suffix of the name.
 _AVERAGES = {
     "macro": "mean over the classes of the {}",
     "weighted": "mean over the classes, weighted by their examples, of the {}",
@@ -298,23 +300,23 @@ _AVERAGES = {
     "samples": "mean over the examples of the {}",
     "top_label": "{}, for the most probable class of each forecast",
 }
-# What classes and examples are called in other types of evidence.
+# Terms for classes and examples in other types of evidence.
 _WORDS_OF_TYPE = {"multilabel": ("classes", "labels"), "item counts": ("examples", "items")}
 
 
 def _inside(sentence):
-    """Return a sentence as it stands inside of another: in lower case, but for names."""
+    """Lower-case the first letter of a sentence, except for names, to embed it in another."""
     first = sentence.partition(" ")[0]
     is_name = first.startswith(_PERSONS) or first[1:] != first[1:].lower()
     return sentence if is_name else sentence[:1].lower() + sentence[1:]
 
 
-# The model: the first line, the formula and the references of its file.
+# Models: the first line, formula and references of their modules.
 
 
 def _models(words):
-    """Return the models that are named, in their order; of the correlated t its posterior."""
-    # A name after a dot is a user's, with its module.
+    """Return the models named in the text, in order; the correlated t is its own posterior."""
+    # A name after a dot belongs to a custom model and its module.
     names = re.findall(r"(?<![\w.])[a-z_]+\b(?!\.)", words.replace("correlated t", "correlated_t"))
     return [name for name in dict.fromkeys(names) if _file(name) is not None]
 
@@ -330,7 +332,7 @@ def _file(name):
 
 
 def _is_own(model):
-    """Return whether a model is a function that is not in the catalogue."""
+    """Check whether a model is a function outside the catalogue."""
     return callable(model) and not is_ours(model)
 
 
@@ -339,13 +341,13 @@ def _has_seed(tree):
 
 
 def _tree_of(recipe):
-    """Return the tree that the numbers of a recipe are from, or None."""
+    """Return the tree on which the results of a recipe are based, or None."""
     posterior = getattr(recipe, "posterior", None)
     return posterior.tree if isinstance(posterior, TreeDraws) else None
 
 
 def _of_sampling(tree, entries):
-    """Say how a tree was sampled, and what its chains show."""
+    """Describe how a tree was sampled, and its convergence diagnostics."""
     drawn = tree["posterior"]
     chains, draws = drawn.sizes["chain"], drawn.sizes["draw"]
     method = tree.attrs.get("sampling_method", "nuts")
@@ -386,7 +388,7 @@ def _of_model(name, entries, *, first):
 
 
 def _formula(text):
-    """Return the first formula of a docstring, without the indent."""
+    """Return the first formula of a docstring, without indentation."""
     match = re.search(r"\.\. math::\n\n((?:[ ]{4}.*\n|\n)+)", text)
     if match is None:
         return ""
@@ -400,7 +402,7 @@ _IN_JOURNAL = re.compile(r"(?P<journal>.+?),? (?P<volume>\d+)(?:\(\d+\))?, (?P<p
 
 
 def _references(text):
-    """Return an entry of BibTeX for each reference of a docstring, by its key."""
+    """Convert the references of a docstring to BibTeX entries, by key."""
     _, _, listed = text.partition("References\n----------\n")
     entries = {}
     for paragraph in filter(str.strip, listed.split("\n\n")):
@@ -409,14 +411,14 @@ def _references(text):
             continue
         rest, _, doi = match["rest"].partition("doi:")
         surname = re.sub(r"[^a-z]", "", match["authors"].split(",")[0].lower())
-        # An author may have written two works in a year.
+        # An author may have several works in the same year.
         word = next(filter(_KEY_WORD.match, match["title"].lower().split()), "")
         key = f"{surname}{match['year']}{re.sub('[^a-z]', '', word)}"
         authors = re.sub(r"(?<=\.)(?:,| &) (?=[A-Z])", " and ", match["authors"])
         fields = {"author": authors, "title": match["title"], "year": match["year"]}
         journal = _IN_JOURNAL.match(rest.strip())
         if journal:
-            name = journal["journal"].removeprefix("The ")  # references differ in it
+            name = journal["journal"].removeprefix("The ")  # inconsistent in references
             fields |= (
                 journal.groupdict()
                 | {"journal": name}
@@ -431,14 +433,14 @@ def _references(text):
     return entries
 
 
-# Accents of letters in BibTeX, by the combining characters of Unicode; and letters of their own.
+# BibTeX accents by Unicode combining character, and special letters.
 _ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0308": '"'}
 _ACCENTS |= {"\u030a": "r ", "\u030c": "v ", "\u0327": "c "}
 _LETTERS = {"ß": r"{\ss}", "ø": r"{\o}", "Ø": r"{\O}", "æ": r"{\ae}", "ł": r"{\l}", "&": r"\&"}
 
 
 def _bibtex(field, text):
-    """Return text as BibTeX sorts and sets it, with accents as commands."""
+    """Escape text for BibTeX, with accents as commands."""
     if field == "doi":
         return text
     letters = []
@@ -451,12 +453,12 @@ def _bibtex(field, text):
     return "".join(letters)
 
 
-# Single units of one system are what the formulas are about; the evidence may have more structure.
+# Formulas describe independent units of a single system, but the evidence may have more structure.
 _UNIT = {"item scores": "item", "item counts": "item", "multilabel": "example"}
 
 
 def _beyond_the_formula(recipe):
-    """Say what clusters, weights and several systems add to the formula for single units."""
+    """Describe what clusters, weights and several systems add to the formula."""
     evidence, unit = recipe.evidence, _UNIT.get(recipe.type.name)
     if unit is None:
         return ""
@@ -481,7 +483,7 @@ def _beyond_the_formula(recipe):
 
 
 def _of_estimand(of, table, recipe):
-    """Say what the intervals are for: of the estimand that was asked for, or of the default."""
+    """Describe the estimand of the intervals, which may be the default."""
     if of == "parameter" and "of" in table:
         of = table["of"].iloc[0]
     dims = recipe.evidence.dims
@@ -491,7 +493,7 @@ def _of_estimand(of, table, recipe):
     return _ESTIMANDS.get(of, "").format(members)
 
 
-# What was computed, and by what.
+# Computation and software.
 
 
 def _of_intervals(facts, prob, kind, table, measured):
@@ -506,12 +508,12 @@ def _of_intervals(facts, prob, kind, table, measured):
     )
 
 
-# Remarks about the shape of one interval, which say nothing about how it was computed.
+# Remarks on the shape of an interval, which do not describe the method of computation.
 _REMARKS = re.compile(rf", (?:{SEVERAL_MODES}|equal tails: .*)$")
 
 
 def _ways(how):
-    """Return the ways in which numbers were computed, with their prepositions."""
+    """Return the methods of computation, with their prepositions."""
     how = _REMARKS.sub("", how)
     if how.startswith("moments, draws for"):
         return ["by moments", "from draws"]

@@ -1,7 +1,7 @@
 """
-The report of an online evaluation: the posterior now, its history, the alarms.
+Reports of online evaluations: the current posterior, its history, and alarms.
 
-It follows the recipe of all reports (`bayescm.reporting.recipe`).
+Reports follow the common recipe (`bayescm.reporting.recipe`).
 """
 
 from functools import cached_property
@@ -36,7 +36,7 @@ from bayescm.reporting.recipe import (
 from bayescm.reporting.sample_size_advice import uncertain
 from bayescm.reporting.sections import Picture, Section, Table
 
-_ROWS = 10  # of the table of forecasts beside what came true
+_ROWS = 10  # number of rows of the calibration table
 _FORECASTS = {
     "Model": "Dirichlet shares of truth and bin, linearized",
     "Prior": "one example over all bins, whose forecasts are right",
@@ -60,16 +60,16 @@ def monitor_report(
     **rules: Any,
 ) -> Path:
     """
-    Write a report of a monitor's store.
+    Write a report of the store of a monitor.
 
     Parameters
     ----------
     store : str
-        See `bayescm.online.Monitor`.
+        Store; see `bayescm.online.Monitor`.
     path, measures, title, prob, kind
         See `bayescm.report`.
     classifier : str, optional
-        Which classifier in the store; optional if there is only one.
+        Classifier in the store. Optional if there is only one.
     concentration, forgetting, window, order, season
         See `bayescm.online.Monitor`.
     **rules
@@ -79,14 +79,15 @@ def monitor_report(
     Returns
     -------
     Path
+        Path of the report.
 
     Raises
     ------
     ValueError
-        If the store has no batches, or several classifiers and none is named.
+        If the store has no batches, or has several classifiers and none is named.
     """
     path = render.check_path(path)
-    ledger = Ledger(store, create=False)  # to look for a store must not make it
+    ledger = Ledger(store, create=False)  # must not create the store
     name = classifier or ledger.only_classifier()
     memory: dict[str, Any] = {
         "forgetting": forgetting,
@@ -104,7 +105,7 @@ def monitor_report(
 
 
 class CountsMonitorRecipe(Recipe):
-    """Batches of confusion matrices: what is known now, and over time."""
+    """Batches of confusion matrices: current results and history."""
 
     def __init__(
         self,
@@ -124,12 +125,12 @@ class CountsMonitorRecipe(Recipe):
         self.measures = self.monitored()
 
     def monitored(self) -> list:
-        """Return the measures that are monitored."""
+        """Return the monitored measures."""
         return sections.check_measures(self.monitor.measures, self.evidence)
 
     @cached_property
     def history(self) -> Section:
-        """The section about the incidents, with the picture of the measures over time."""
+        """Section on incidents, with a plot of the measures over time."""
         incidents = self.monitor.incidents(**self.rules)
         lines, tables = ["No rule has raised an alarm."], []
         if len(incidents):
@@ -145,13 +146,13 @@ class CountsMonitorRecipe(Recipe):
         return Section("Over time", lines, tables, [Picture("history", alt, picture)])
 
     def evaluation(self) -> Section:
-        """Name examples and classes, and how many batches there are."""
+        """Return the section on examples, classes and number of batches."""
         section = sections.evaluation(self.description, self.evidence)
         section.sentences += self._spans()
         return section
 
     def _spans(self):
-        """Say how many batches there are, and since when what is known now is known."""
+        """Return sentences on the number of batches, and on the period of the current results."""
         lines = [_span(self.batches)]
         if self.latest.sizes["step"] < self.batches.sizes["step"]:
             first = _minutes(self.latest["at"].to_series()).iloc[0]
@@ -162,19 +163,19 @@ class CountsMonitorRecipe(Recipe):
         return lines
 
     def extras(self) -> list[Section]:
-        """Show the measures over time, and the incidents."""
+        """Return the sections on the measures over time and on incidents."""
         return [self.history]
 
     def advice(self) -> list[Section]:
-        """Name the widest interval."""
+        """Return the section on the widest interval."""
         return [uncertain(self.evidence, self.table, self.measures or [], self.prob, self.kind)]
 
     def facts(self) -> dict[str, Any]:
-        """Name the model and its default prior."""
+        """Return the model and its default prior."""
         return methods.of_counts("dirichlet_multinomial", self.prior, self.random_seed)
 
     def cautions(self) -> Section:
-        """List the cautions of counts."""
+        """Return the cautions about counts."""
         doubts = cautions.without_repetition(self.table.attrs.get("caution", ""))
         return cautions.of_counts(self.latest, self.table, prior=self.prior, doubts=doubts)
 
@@ -183,22 +184,22 @@ class ForecastsMonitorRecipe(CountsMonitorRecipe):
     """Batches of probabilities or scores, in bins."""
 
     def monitored(self) -> list:
-        """Return the measures that are monitored."""
+        """Return the monitored measures."""
         return list(self.table["measure"])
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The summary of the measures of the binned forecasts."""
+        """Summary of the measures of the binned forecasts."""
         return self.monitor.summary(prob=self.prob, kind=self.kind, **self.rules)
 
     def evaluation(self) -> Section:
-        """Name examples, events and bins, and show what came true."""
+        """Return the section on examples, events and bins, with a calibration table."""
         tables = [_calibration_table(self.evidence, self.batches.attrs)]
         lines = [*_evaluated_forecasts(self.latest), *self._spans()]
         return Section("What was evaluated", lines, tables)
 
     def summary(self) -> Section:
-        """Say what is known of each measure, which has no value of its own in the sample."""
+        """Return the section on the measures, which have no point estimate in binned data."""
         section = super().summary()
         caption = section.tables[0].caption.removesuffix(", point is the value in the sample")
         columns = ["measure", "mean", "lower", "upper", "sd", "error"]
@@ -206,11 +207,11 @@ class ForecastsMonitorRecipe(CountsMonitorRecipe):
         return section
 
     def facts(self) -> dict[str, Any]:
-        """Name the model and its prior in words."""
+        """Return the model and its prior in words."""
         return _FORECASTS | methods.versions()
 
     def cautions(self) -> Section:
-        """Name what the bins and the evidence do not tell, and that there were alarms."""
+        """Return the cautions about binning, the evidence and alarms."""
         are_of_all = self.latest.sizes["step"] == self.batches.sizes["step"]
         had_alarms = are_of_all and bool(self.history.tables)
         doubts = _doubts(self.table, self.batches.attrs["chances"], had_alarms)
@@ -218,7 +219,7 @@ class ForecastsMonitorRecipe(CountsMonitorRecipe):
 
 
 class ItemScoresMonitorRecipe(CountsMonitorRecipe):
-    """Batches of item scores: their means now and over time, and the scores in bars."""
+    """Batches of item scores: current means and history, and the score distribution."""
 
     def __init__(
         self,
@@ -238,32 +239,32 @@ class ItemScoresMonitorRecipe(CountsMonitorRecipe):
         self.pseudo_items = 0.5 if concentration is None else float(concentration)
 
     def items(self) -> xr.Dataset:
-        """Return all items of the batches in force."""
+        """Return all items of the current batches."""
         return self.monitor.item_scores()
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The summary of the means that are monitored."""
+        """Summary of the monitored means."""
         return self.monitor.summary(prob=self.prob, kind=self.kind, **self.rules)
 
     def evaluation(self) -> Section:
-        """Name the items in force and their scale, and how many batches there are."""
+        """Return the section on current items, their scale, and the number of batches."""
         section = ItemScoresRecipe(self.evidence, None, self.settings, {}).evaluation()
         section.sentences += self._spans()
         return section
 
     def advice(self) -> list[Section]:
-        """Return nothing: how many items a goal takes is asked of the items."""
+        """Return no section: sample size planning for items uses the items themselves."""
         return []
 
     def pictures(self) -> list[Section]:
-        """Draw the scores of the items in force."""
+        """Plot the scores of the current items."""
         figure = bcm.plots.plot_item_scores(self.evidence, prob=self.prob, kind=self.kind)
         alt = "The share of items with each score, and the mean."
         return [Section("Pictures", pictures=[Picture("scores", alt, figure)])]
 
     def facts(self) -> dict[str, Any]:
-        """Name the model and its prior in words."""
+        """Return the model and its prior in words."""
         has_ends = "lowest" in self.evidence.coords
         prior = f"{self.pseudo_items:g} pseudo-items at each end of the scale"
         return {
@@ -272,7 +273,7 @@ class ItemScoresMonitorRecipe(CountsMonitorRecipe):
         } | methods.versions()
 
     def cautions(self) -> Section:
-        """Say what is assumed, and what the posterior says of itself."""
+        """Return the assumptions, and the cautions of the posterior."""
         unit = self.type.unit
         assumed = f"The {unit} of each batch are taken for a new sample of those there may be."
         caution = self.table.attrs.get("caution")
@@ -280,24 +281,24 @@ class ItemScoresMonitorRecipe(CountsMonitorRecipe):
 
 
 class MultilabelMonitorRecipe(ItemScoresMonitorRecipe):
-    """Batches of several labels: the ratios that are monitored, now and over time."""
+    """Batches of several labels: current values of the monitored ratios, and history."""
 
     def items(self) -> xr.Dataset:
-        """Return all examples of the batches in force."""
+        """Return all examples of the current batches."""
         return self.monitor.multilabel()
 
     def evaluation(self) -> Section:
-        """Name the examples and their labels, and how many batches there are."""
+        """Return the section on examples, labels and number of batches."""
         section = MultilabelRecipe(self.evidence, None, self.settings, {}).evaluation()
         section.sentences += self._spans()
         return section
 
     def pictures(self) -> list[Section]:
-        """Return nothing: the picture over time stands with the incidents."""
+        """Return no section: the plot over time is shown with the incidents."""
         return []
 
     def facts(self) -> dict[str, Any]:
-        """Name the model and its prior in words."""
+        """Return the model and its prior in words."""
         prior = f"{self.pseudo_items:g} pseudo-examples in each cell"
         model = {"Model": "multilabel, ratios over a Dirichlet process, by moments"}
         return model | {"Prior": prior} | methods.versions()
@@ -307,31 +308,31 @@ class AttemptsMonitorRecipe(MultilabelMonitorRecipe):
     """Batches of attempts: the mean share of right answers, now and over time."""
 
     def items(self) -> xr.Dataset:
-        """Return all items of the batches in force."""
+        """Return all items of the current batches."""
         return self.monitor.attempts()
 
     def evaluation(self) -> Section:
-        """Name the items and their attempts, and how many batches there are."""
+        """Return the section on items, attempts and number of batches."""
         section = AttemptsRecipe(self.evidence, None, self.settings, {}).evaluation()
         section.sentences += self._spans()
         return section
 
     def facts(self) -> dict[str, Any]:
-        """Name the model and its prior in words."""
+        """Return the model and its prior in words."""
         prior = f"{self.pseudo_items:g} pseudo-items with no right answer and with all right"
         model = {"Model": "item_scores of the shares of right answers, by moments"}
         return model | {"Prior": prior} | methods.versions()
 
 
 class ItemCountsMonitorRecipe(MultilabelMonitorRecipe):
-    """Batches of item counts: the ratios that are monitored, now and over time."""
+    """Batches of item counts: current values of the monitored ratios, and history."""
 
     def items(self) -> xr.Dataset:
-        """Return all items of the batches in force."""
+        """Return all items of the current batches."""
         return self.monitor.item_counts()
 
     def evaluation(self) -> Section:
-        """Name the items and what was counted in them, and how many batches there are."""
+        """Return the section on items, their counts and number of batches."""
         tp, fp, fn = (int(self.evidence[name].sum()) for name in ("tp", "fp", "fn"))
         counted = f"{tp:,} true positives, {fp:,} false positives and {fn:,} false negatives"
         line = f"{self.evidence.sizes['item']:,} items with {counted}."
@@ -339,7 +340,7 @@ class ItemCountsMonitorRecipe(MultilabelMonitorRecipe):
 
 
 class PatternsMonitorRecipe(MultilabelMonitorRecipe):
-    """Batches of ratings, partly labelled examples, votes ..., now and over time."""
+    """Batches of ratings, partly labelled examples, votes and the like."""
 
     def __init__(
         self,
@@ -357,14 +358,14 @@ class PatternsMonitorRecipe(MultilabelMonitorRecipe):
         self.concentration = concentration
 
     def evaluation(self) -> Section:
-        """Name the examples or votes, and how many batches there are."""
+        """Return the section on examples or votes, and number of batches."""
         recipe = RECIPES.get(self.type.name, Recipe)
         section = recipe(self.evidence, None, self.settings, {}).evaluation()
         section.sentences += self._spans()
         return section
 
     def facts(self) -> dict[str, Any]:
-        """Name the model and its prior in words."""
+        """Return the model and its prior in words."""
         prior = "the default of the model"
         if self.concentration is not None:
             prior = f"a pseudo-count of {float(self.concentration):g}"
@@ -373,10 +374,10 @@ class PatternsMonitorRecipe(MultilabelMonitorRecipe):
         )
 
 
-# The words for models that are called otherwise than their method.
+# Names of models that differ from the names of their methods.
 _BY_BOOTSTRAP = {"probabilities": "the Bayesian bootstrap of the examples"}
 
-# The recipe of each type of batches. Batches of patterns use `PatternsMonitorRecipe`.
+# Recipes by type of batches. Batches of patterns use `PatternsMonitorRecipe`.
 _RECIPES: dict[str, type[CountsMonitorRecipe]] = {
     COUNTS: CountsMonitorRecipe,
     FORECASTS: ForecastsMonitorRecipe,
@@ -400,7 +401,7 @@ def _evaluated_forecasts(batches):
 
 
 def _calibration_table(counts, attrs):
-    """Return the forecasts in about ten groups of examples, and what came true in each."""
+    """Return mean forecasts and observed outcomes in about ten groups of examples."""
     edges, cells = np.array(attrs["edges"], float), counts.values
     if not attrs["chances"]:
         edges = np.concatenate([[-np.inf], edges, [np.inf]])
@@ -435,7 +436,7 @@ def _doubts(table, chances, had_alarms):
 
 
 def _minutes(times):
-    """Return times as text, to the minute; empty where there is none."""
+    """Format times to the minute; empty if a time is missing."""
     return times.dt.strftime("%Y-%m-%d %H:%M").fillna("")
 
 

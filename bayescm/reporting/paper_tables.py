@@ -1,4 +1,4 @@
-"""Tables of papers in Markdown and Word: the same cells, marks and notes as in LaTeX."""
+"""Markdown and Word tables for papers, with the same cells, marks and notes as in LaTeX."""
 
 import re
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from bayescm.reporting.render import check_path
 from bayescm.reporting.word import table_alone
 from bayescm.validate import fail
 
-# More columns of intervals than these are too wide for a page: the upper level becomes rows.
+# More interval columns are too wide for a page: the upper level is then moved to rows.
 _MOST_COLUMNS = 5
 
 
 def escape_markdown(text: object) -> str:
     r"""
-    Return text as Markdown shows it, in one line.
+    Escape text for Markdown, on one line.
 
     Examples
     --------
@@ -43,7 +43,7 @@ MARKDOWN = Markup(
     less="&lt; ",
     greater="&gt; ",
 )
-# Bold numbers are marked, to become runs of letters; labels cannot hold the mark.
+# Marks around bold numbers, which become runs of bold text. Labels cannot contain them.
 _BOLD = "\ue000"
 WORD = MARKDOWN._replace(
     escape=lambda text: str(text).replace(_BOLD, ""),
@@ -64,29 +64,29 @@ def to_markdown(
     display_names: DisplayNames = None,
 ) -> str:
     """
-    Return a summary, a comparison or ranks as a table of Markdown.
+    Return a Markdown table of a summary, comparison or ranking.
 
     Parameters
     ----------
     frame, comparison, rows, center, digits, display_names
-        As for `bayescm.latex_table`.
+        See `bayescm.latex_table`.
     caption : str, optional
-        Text above the table. The meaning of cells, bold and marks follows it.
+        Text above the table. It is followed by explanations of cells, bold type and marks.
 
     Returns
     -------
     str
-        A caption and a pipe table, as GitHub, Pandoc and Quarto read it. Text is escaped. A summary
-        of many columns has the measures, or another level, below each other.
+        Caption and pipe table in the format of GitHub, Pandoc and Quarto. Text is escaped. If a
+        summary has many columns, its measures, or another level, are placed below each other.
 
     Raises
     ------
     TypeError, ValueError
-        As for `bayescm.latex_table`.
+        For the same reasons as `bayescm.latex_table`.
 
     See Also
     --------
-    bayescm.latex_table, bayescm.to_word : The same for other documents.
+    bayescm.latex_table, bayescm.to_word : The same table for other documents.
 
     Examples
     --------
@@ -124,32 +124,32 @@ def to_word(
     display_names: DisplayNames = None,
 ) -> Path:
     """
-    Write a summary, a comparison or ranks as a table of Word, to be pasted into a paper.
+    Write a summary, comparison or ranking as a Word table, for use in a paper.
 
     Parameters
     ----------
     frame, comparison, rows, center, digits, display_names
-        As for `bayescm.latex_table`.
+        See `bayescm.latex_table`.
     path : str or Path
-        Ends in ``.docx``. An existing file is overwritten.
+        Path that ends in ``.docx``. Existing files are overwritten.
     caption : str, optional
-        Text above the table. The meaning of cells, bold and marks follows it.
+        Text above the table. It is followed by explanations of cells, bold type and marks.
 
     Returns
     -------
     Path
-        The path of the document, which has the caption and the table.
+        Path of the document, which contains the caption and the table.
 
     Raises
     ------
     ImportError
         If python-docx is not installed (the extra ``docx``).
     TypeError, ValueError
-        As for `bayescm.latex_table`, or if the file cannot be written.
+        For the same reasons as `bayescm.latex_table`, or if the file is not writable.
 
     See Also
     --------
-    bayescm.latex_table, bayescm.to_markdown : The same for other documents.
+    bayescm.latex_table, bayescm.to_markdown : The same table for other documents.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def to_word(
 
 
 def _grid(frame, comparison, rows, center, digits, caption, display_names, markup):
-    """Return the words above a table, and its lines of cells, the heads first."""
+    """Return the caption text of a table, and its rows of cells including the header."""
     stated = check_display_names(display_names)
     if is_rows(frame):
         check_of_rows(frame, comparison, rows, center)
@@ -186,7 +186,7 @@ def _grid(frame, comparison, rows, center, digits, caption, display_names, marku
 
 
 def _lines_of_summary(parts, center, stated, markup):
-    """Return the lines of a summary; of many columns the upper level is in the rows."""
+    """Return the rows of a summary, with the upper level in rows if there are many columns."""
     levels, columns = parts.levels, parts.columns
     if len(levels) < 2 or len(columns) <= _MOST_COLUMNS:
         heads = [_words(parts, levels, column) for column in columns]
@@ -220,7 +220,7 @@ def _words(parts, levels, column):
 
 
 def _numeric(lines):
-    """Return the places of the columns of numbers, which stand to the right."""
+    """Return the positions of the columns to right-align."""
     pattern = re.compile(r"(?:&[gl]t; |[<>] )?[−–]?[\d.]*")
     return {
         place

@@ -1,4 +1,4 @@
-"""The progress of a report, shown where somebody waits for it: in a terminal or in a notebook."""
+"""Progress of a report, shown in terminals and notebooks."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ _listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", def
 
 
 def progress(step: str) -> None:
-    """Say which part of the report is being made, where anybody listens."""
+    """Report the current step, if progress is shown."""
     listener = _listener.get()
     if listener is not None:
         listener(step)
@@ -17,7 +17,7 @@ def progress(step: str) -> None:
 
 @contextmanager
 def showing_progress(show: bool | None) -> Iterator[None]:
-    """Show the progress made inside, and nothing afterwards; None: in terminals and notebooks."""
+    """Show progress within the context and clear it afterwards; None: if interactive."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -44,7 +44,7 @@ def _in_terminal(console):
 def _in_notebook():
     from IPython.display import HTML, display
 
-    # One line that is rewritten, and empty in the end: what else the cell has shown stays.
+    # A single line that is updated and finally cleared, so that other output of the cell remains.
     handle = display(HTML("report"), display_id=True)
     try:
         yield lambda step: handle.update(HTML(f"report: {step}"))

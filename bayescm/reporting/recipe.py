@@ -1,27 +1,27 @@
 """
-Which sections a report has: one recipe, to which each type of evidence adds what it alone has.
+Recipes for reports: a common recipe, which each type of evidence extends.
 
-The recipe is `Recipe.sections`: the question first, the cautions last.
+The order of sections is that of `Recipe.sections`:
 
 ============= =============================================================================
 method        section
 ============= =============================================================================
 `evaluation`  What was evaluated: examples, classes, classifiers, design
-`summary`     What is known of each measure
-`extras`      what only this type has, such as the gaps between groups, or the judge
-`differences` Which is better, where there are several classifiers
-`advice`      What is uncertain, and what would settle it
-`pictures`    Pictures
-curves        those of scores of the same examples, where these stand beside other evidence
-`computation` How it was computed, by the `facts`
+`summary`     Results for each measure
+`extras`      Sections of a single type, such as gaps between groups, or the judge
+`differences` Comparison of classifiers, if there are several
+`advice`      What is uncertain, and which sample size would resolve it
+`pictures`    Plots
+curves        Curves of scores of the same examples, if scores are passed
+`computation` Methods of computation, from `facts`
 `cautions`    Cautions
-checklist     items of STARD or TRIPOD, which `bayescm.report` adds where it is asked for
+checklist     Items of STARD or TRIPOD, which `bayescm.report` adds on request
 ============= =============================================================================
 
-`Recipe` itself answers for a type that says nothing of its own: it has the sections that follow
-from a summary and a comparison. Below, one class for each type replaces the methods in which the
-type differs. `RECIPES`, at the end, lists them by the name of the type; that of the batches of a
-monitor is in `bayescm.reporting.monitors`.
+`Recipe` itself is used for types without a specific recipe. Its sections follow from a summary and
+a comparison. Subclasses override the methods in which a type differs. `RECIPES`, at the end of the
+module, lists them by name of the type. The recipes for batches of a monitor are in
+`bayescm.reporting.monitors`.
 """
 
 import warnings
@@ -65,23 +65,23 @@ from bayescm.reporting.sample_size_advice import open_questions, uncertain
 from bayescm.reporting.sections import MANY_GROUPS, Picture, Section, Table
 from bayescm.validate import fail
 
-# From this many cells a report takes fewer draws, or it would take minutes.
+# With this many cells or more, fewer draws are taken, because a report would take minutes.
 _MANY_CELLS = 2_500
 _FEWER_DRAWS = 500
-# The dims that a report knows how to speak of, beside those that its model uses up.
+# Dimensions that a report can describe, in addition to those that a model uses up.
 _DIMS = ("fold", "repeat", "group", "classifier", "step")
-# Measures of raters of two classes and of more, and raters up to which errors together show.
+# Measures of raters with two classes and with more, and raters needed to detect dependent errors.
 _OF_TWO, _OF_MANY = ["prevalence", "recall", "specificity", "f1"], ["accuracy", "f1_macro"]
 _FEW_RATERS = 4
-# Thresholds of net benefit by default, and classes of a picture of calibration curves.
+# Default thresholds of net benefit, and largest number of classes in a calibration plot.
 _THRESHOLDS, _PANELS = (0.1, 0.2, 0.5), 11
-# Priors of votes, systems up to which all pairs are in one matrix, and up to which all pairs have a
-# row of differences.
+# Priors of votes, and largest numbers of systems for a matrix of all pairs and for a table of their
+# differences.
 _PRIORS_OF_VOTES, _SYSTEMS_IN_MATRIX, _FEW_SYSTEMS = ("spread", "first", "ties"), 60, 6
-# The most labels that each have rows of their own.
+# Largest number of labels that have separate rows.
 _LABELS = 30
 
-# Models of the differences of classifiers, of outcomes; and what a report says of two of them.
+# Models for differences of classifiers, by outcomes, and their description in reports.
 _PAIR_MODELS = {True: ("paired_folds", "correlated_t"), False: ("paired_outcomes",)}  # by folds
 _BY_CORRELATED_T = [
     "The intervals of single classifiers and those of their differences are by two models: a "
@@ -110,17 +110,17 @@ def sections_of(
     keywords: Mapping[str, Any],
 ) -> list[Section]:
     """
-    Return the sections of a report, by the recipe of the type of the evidence.
+    Return the sections of a report, using the recipe for the type of the evidence.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
     measures : measures or None
-        One or several; by default a selection that suits the evidence.
+        One or more measures. By default a selection that suits the evidence.
     scores : Dataset or None
-        Scores of the same examples, whose curves have sections beside those of the evidence.
+        Scores of the same examples, for which sections on curves are added.
     settings : mapping
-        ``prob``, ``kind``, ``rope`` and ``random_seed``.
+        Settings ``prob``, ``kind``, ``rope`` and ``random_seed``.
     keywords : mapping
         The model and its keywords.
     """
@@ -132,24 +132,24 @@ def sections_of(
 def recipe_of(
     evidence: Any, measures: Any, settings: Mapping[str, Any], keywords: Mapping[str, Any]
 ) -> "Recipe":
-    """Return the recipe of evidence, see `sections_of`."""
+    """Return the recipe for evidence; see `sections_of`."""
     recipe = RECIPES.get(type_of(evidence).name, Recipe)
     return recipe(evidence, measures, settings, keywords)
 
 
 class Recipe:
     """
-    The recipe of every report, and all of it for a type that says nothing of its own.
+    Recipe common to all reports, used directly for types without a specific recipe.
 
     Attributes
     ----------
     evidence, settings, keywords
         See `sections_of`.
     measures : list
-        Those to report; empty where none were asked for and the type has its own default.
+        Measures to report. Empty if none are requested and the type has a default.
     type : EvidenceType
     asked : dict
-        What `bayescm.summary` and `bayescm.compare` are asked with.
+        Arguments of `bayescm.summary` and `bayescm.compare`.
     """
 
     title = "What is known"
@@ -174,7 +174,7 @@ class Recipe:
         }
 
     def sections(self, curves: Sequence[Section] = ()) -> list[Section]:
-        """Return all sections, in their order."""
+        """Return all sections in order."""
         return [
             self.evaluation(),
             self.summary(),
@@ -189,7 +189,7 @@ class Recipe:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The summary of the measures."""
+        """Summary of the measures."""
         progress("intervals")
         table = bcm.summary(self.evidence, self.measures or None, **self.asked)
         sections.check_defined(table)
@@ -197,7 +197,7 @@ class Recipe:
 
     @cached_property
     def comparison(self) -> pd.DataFrame | None:
-        """The comparison of the classifiers, where there are several."""
+        """Comparison of the classifiers, if there are several."""
         if self.evidence.sizes.get("classifier", 1) < 2:
             return None
         progress("comparison")
@@ -206,65 +206,65 @@ class Recipe:
 
     @cached_property
     def description(self) -> list[str]:
-        """The evidence in sentences, with the display names of its labels."""
+        """Description of the evidence in sentences, with display names of its labels."""
         return self.type.describe(self.evidence, display_label)
 
     @property
     def mass(self) -> str:
-        """The probability of the intervals in words."""
+        """Probability of the intervals in words."""
         return f"{100 * self.prob:.4g}%"
 
     def evaluation(self) -> Section:
-        """Say what was evaluated."""
+        """Return the section on what was evaluated."""
         return Section("What was evaluated", self.description)
 
     def summary(self) -> Section:
-        """Say what is known of each measure."""
+        """Return the section on the results for each measure."""
         return sections.posterior_summary(self.table, self.prob, self.asked["kind"], self.title)
 
     def extras(self) -> list[Section]:
-        """Return what only evidence of this type has."""
+        """Return the sections that are specific to this type of evidence."""
         return []
 
     def differences(self) -> list[Section]:
-        """Say which classifier is better."""
+        """Return the section on the comparison of classifiers."""
         if self.comparison is None:
             return []
         return [sections.differences(self.comparison, self.rope, self.prob, self.type.unit)]
 
     def advice(self) -> list[Section]:
-        """Say what is uncertain, and what would settle it."""
+        """Return the section on what is uncertain, and on sample sizes that would resolve it."""
         return []
 
     def pictures(self) -> list[Section]:
-        """Draw pictures, where they do not stand with what they show."""
+        """Return the sections with plots that are not part of other sections."""
         return []
 
     def computation(self) -> Section:
-        """Say how the numbers were computed."""
+        """Return the section on methods of computation."""
         return sections.computation(self.table, self.facts())
 
     def facts(self) -> dict[str, Any]:
-        """Name the model, the seed and the versions."""
+        """Return the model, the seed and the versions."""
         return methods.facts(self.model(), self.random_seed)
 
     def model(self) -> Any:
-        """Return the model: that of the user, or the default of the evidence."""
+        """Return the user's model, or the default for the evidence."""
         default_model = self.type.default_model(self.evidence, self.keywords).model
         return self.keywords.get("model") or default_model
 
     def cautions(self) -> Section:
-        """Say what makes the answers doubtful: here, what the posterior says of itself."""
+        """Return the cautions; here, those reported by the posterior."""
         caution = self.table.attrs.get("caution")
         return cautions.section([caution] if caution else [])
 
 
 class CountsRecipe(Recipe):
-    """Confusion matrices, and the outcomes of classifiers on the same examples."""
+    """Confusion matrices, and outcomes of classifiers on the same examples."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
-        # A model of pairs is that of the differences; each classifier by itself has the default.
+        # A model of pairs is used for differences; single classifiers use the default model.
         self.pair_model = None
         pair_models = _PAIR_MODELS["fold" in self.evidence.dims]
         if self.type is OUTCOMES and self.keywords.get("model") in pair_models:
@@ -272,11 +272,11 @@ class CountsRecipe(Recipe):
             del self.asked["model"]
         self.batches = as_counts(matrices_of(self.evidence))
         self.counts = self.batches.sum("step") if "step" in self.batches.dims else self.batches
-        # With what the posterior of the numbers is made, and how it is sampled where it has to be.
+        # Arguments of the posterior of the results, and sampler options if it is sampled.
         self.of_model = {k: value for k, value in self.keywords.items() if k not in ASKED}
         sampler = {"draws": self.keywords.get("draws"), "random_seed": self.random_seed}
         self.question = Question.of_keywords(**sampler, **self.of_model)
-        # Where they are sampled: one of all, one of a comparison, and one of each for its matrix.
+        # Number of fits if sampled: one for all, one for a comparison, and one per matrix.
         number = self.counts.sizes.get("classifier", 1)
         with several_fits(number + 2 if number > 1 else 1):
             self.posterior = posterior_of(self.counts, self.question)
@@ -293,7 +293,7 @@ class CountsRecipe(Recipe):
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The summary of the measures, all batches together."""
+        """Summary of the measures over all batches."""
         progress("intervals")
         table = bcm.summary(self.counts, self.measures, **self.asked)
         sections.check_defined(table)
@@ -301,44 +301,44 @@ class CountsRecipe(Recipe):
 
     @cached_property
     def comparison(self) -> pd.DataFrame | None:
-        """The comparison, by the report's prior where it is one of the model of a comparison."""
+        """Comparison with the prior of the report, if the comparison model has such a prior."""
         if self.counts.sizes.get("classifier", 1) < 2 or not self.single_measures:
             return None
         progress("comparison")
         names = ["concentration"]
-        if callable(self.keywords.get("concentration")):  # which is sampled
+        if callable(self.keywords.get("concentration")):  # sampled
             names += ["draws", *OPTIONS]
         prior = {name: self.keywords[name] for name in names if name in self.keywords}
         prior |= {"model": self.pair_model} if self.pair_model else {}
         with warnings.catch_warnings():
-            # The cautions say so.
+            # The problem is stated in the cautions.
             warnings.filterwarnings("ignore", message=".*have the same class totals")
             return bcm.compare(self.evidence, self.single_measures, **self.settings, **prior)
 
     @cached_property
     def single_measures(self) -> list:
-        """Those measures that are one number, and not one for each class."""
+        """Measures with a single value, rather than one per class."""
         square = np.ones((self.counts.sizes["actual"],) * 2)
         return [m for m in self.measures if not np.ndim(bcm.measures.resolve(m)(square))]
 
     @cached_property
     def prior(self) -> np.ndarray | None:
-        """The pseudo-counts of the prior, where the model has any."""
+        """Prior pseudo-counts, if the model has any."""
         if not self.posterior.cell_prior:
             return None
         return methods.prior_of(self.counts, self.keywords.get("concentration"))
 
     def evaluation(self) -> Section:
-        """Name examples, classes and design, and show the matrices."""
+        """Return the section on examples, classes and design, with the matrices."""
         lines = [*self.description, *_pooling(self.batches, self.posterior)]
         return sections.evaluation(lines, self.batches)
 
     def extras(self) -> list[Section]:
-        """Show every class where there are many, and how far groups are apart."""
+        """Return the sections on individual classes, if there are many, and on gaps."""
         return [*sections.per_class(self.counts, self.measures, self.asked), *self.groups()]
 
     def groups(self) -> list[Section]:
-        """Say how far groups are apart, where the posterior knows each of them."""
+        """Return the section on gaps between groups, if the posterior contains each group."""
         posterior, counts, measures = self.posterior, self.counts, self.single_measures
         knows_groups = (
             "group" not in posterior.pooled_dims or "theta_group" in posterior.estimands.values()
@@ -357,12 +357,12 @@ class CountsRecipe(Recipe):
         return parts
 
     def differences(self) -> list[Section]:
-        """Say which classifier is better, and of paired folds why by another model."""
+        """Return the comparison of classifiers, and why folds use another model."""
         parts = super().differences()
         if self.comparison is not None and self.is_paired and "fold" in self.evidence.dims:
             is_by_folds = self.comparison.attrs.get("how") == CorrelatedT.how
             sentences = _BY_CORRELATED_T if is_by_folds else _BY_PAIRED_FOLDS
-            # Without the joint answers to each example there is no other model of these folds.
+            # Without the joint outcomes of examples, only this model supports these folds.
             parts[0].sentences += sentences if self.type is OUTCOMES else sentences[:1]
             if self.type is OUTCOMES and "halves" in self.evidence:
                 parts[0].sentences.append(
@@ -372,7 +372,7 @@ class CountsRecipe(Recipe):
         return parts
 
     def advice(self) -> list[Section]:
-        """Name the widest interval, and how many shared examples would settle a comparison."""
+        """Return the advice on the widest interval and on open comparisons."""
         progress("what remains open")
         advice = uncertain(self.counts, self.table, self.measures, self.prob, self.kind)
         if self.comparison is not None:
@@ -382,12 +382,12 @@ class CountsRecipe(Recipe):
         return [advice]
 
     def pictures(self) -> list[Section]:
-        """Draw the plots that the evidence allows."""
+        """Return the plots that the evidence supports."""
         question = (self.measures, self.asked, self.posterior, self.comparison)
         return [figures.of_counts(self.batches, *question)]
 
     def facts(self) -> dict[str, Any]:
-        """Name the model and what its prior weighs."""
+        """Return the model and the weight of its prior."""
         model = self.keywords.get("model")
         model = model or type_of(self.counts).default_model(self.counts, self.keywords).model
         facts = methods.of_counts(model, self.prior, self.random_seed, self.posterior)
@@ -399,7 +399,7 @@ class CountsRecipe(Recipe):
                 pairs = "the correlated t"
                 facts["Prior"] += "; of a difference flat in its mean and log standard deviation"
             elif self.prior is not None and np.ptp(self.prior) == 0:
-                # Of a joint table of C x C x C cells with the weight of one matrix of C x C.
+                # A joint table of C x C x C cells with the total weight of one C x C matrix.
                 of_cell = self.prior.flat[0] / self.counts.sizes["actual"]
                 facts["Prior"] += (
                     f"; of two classifiers together it is spread over the joint table of the truth "
@@ -409,7 +409,7 @@ class CountsRecipe(Recipe):
         return facts
 
     def cautions(self) -> Section:
-        """Name few examples, heavy priors, undefined measures, and the like."""
+        """Return the cautions on few examples, strong priors, undefined measures and others."""
         of_pairs = "" if self.comparison is None else self.comparison.attrs.get("caution", "")
         doubts = cautions.without_repetition(self.table.attrs.get("caution", ""), of_pairs)
         return cautions.of_counts(
@@ -424,7 +424,7 @@ class CountsRecipe(Recipe):
 
 
 def _pooling(counts, posterior):
-    """Say whether groups are pooled, which depends on the model."""
+    """Describe whether groups are pooled, which depends on the model."""
     if "group" not in counts.dims:
         return []
     if "group" in posterior.template.dims:
@@ -433,7 +433,7 @@ def _pooling(counts, posterior):
 
 
 def _check_dims(counts, posterior):
-    """Raise where there are dims that neither the model nor the report knows."""
+    """Raise an error for dimensions that neither the model nor the report supports."""
     allowed = {*_DIMS, *CELLS, *posterior.pooled_dims}
     dim = next((dim for dim in counts.dims if dim not in allowed), None)
     if dim is not None:
@@ -450,21 +450,21 @@ def _check_dims(counts, posterior):
 
 
 def _has_fixed_totals(posterior):
-    """Say whether the classes' shares are given rather than estimated: they do not vary."""
+    """Check whether class shares are fixed rather than estimated."""
     name = posterior.resolve_estimand("parameter")
     shares = posterior.cells(name, 2, np.random.default_rng(0))[:2].sum(axis=-1)
     return bool(np.ptp(shares, axis=0).max() < 1e-12)
 
 
 class FitRecipe(Recipe):
-    """A fitted model of counts, and its chains where it was sampled."""
+    """Fitted model of counts, with its chains if it was sampled."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
         self.evidence = with_positive_class(self.evidence, self.keywords.get("positive"))
         self.counts = _observed(self.evidence)
         self.measures = sections.check_measures(self.measures or None, self.counts)
-        self.asked = {"prob": self.prob, "kind": self.kind}  # all its draws, whatever the seed
+        self.asked = {"prob": self.prob, "kind": self.kind}  # uses all draws
         self.posterior = posterior_of(self.evidence)
         self.prior: np.ndarray | None = None
         concentration = self.evidence["constant_data"].get("concentration")
@@ -472,29 +472,29 @@ class FitRecipe(Recipe):
             self.prior = methods.prior_of(self.counts, concentration)
 
     def evaluation(self) -> Section:
-        """Name examples, classes and design, and show the matrices."""
+        """Return the section on examples, classes and design, with the matrices."""
         lines = [*self.description, *_pooling(self.counts, self.posterior)]
         return sections.evaluation(lines, self.counts)
 
     def differences(self) -> list[Section]:
-        """Return nothing: a fit is of its matrices, not of a comparison."""
+        """Return no section: a fit describes its matrices, not a comparison."""
         return []
 
     def advice(self) -> list[Section]:
-        """Name the widest interval."""
+        """Return the advice on the widest interval."""
         return [uncertain(self.counts, self.table, self.measures, **self.asked)]
 
     def pictures(self) -> list[Section]:
-        """Draw intervals, densities and chains."""
+        """Return plots of intervals, densities and chains."""
         question = (self.counts, self.measures, self.asked, self.posterior)
         return [figures.of_fit(self.evidence, *question)]
 
     def facts(self) -> dict[str, Any]:
-        """Name the model, what its prior weighs, and how its chains went."""
+        """Return the model, the weight of its prior, and diagnostics of its chains."""
         return methods.of_fit(self.evidence, self.prior, self.posterior)
 
     def cautions(self) -> Section:
-        """List the cautions of counts."""
+        """Return the cautions about counts."""
         return cautions.of_counts(
             self.counts,
             self.table,
@@ -506,7 +506,7 @@ class FitRecipe(Recipe):
 
 
 def _observed(tree):
-    """Return the confusion matrices that a model was fitted to."""
+    """Return the confusion matrices to which a model was fitted."""
     data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else xr.Dataset()
     if "counts" not in data or "predicted" not in data["counts"].dims:
         raise fail(
@@ -520,7 +520,7 @@ def _observed(tree):
 
 
 class ScoresRecipe(Recipe):
-    """Scores: the curves, which may also stand beside the sections of other evidence."""
+    """Scores: sections on curves, which can also be added to reports of other evidence."""
 
     title = "Curves: what is known"
 
@@ -531,14 +531,14 @@ class ScoresRecipe(Recipe):
             what, allowed = "a report of scores has one model", "no keywords of a model"
             raise fail(what, [*self.keywords], allowed, todo)
         self.measures = self.measures or SCORES.default_measures(self.evidence)
-        self.asked["model"] = "scores"  # of probabilities beside other evidence, too
+        self.asked["model"] = "scores"  # also for probabilities with other evidence
 
     def curves(self) -> list[Section]:
-        """Return the sections that stand beside other evidence."""
+        """Return the sections that are added to reports of other evidence."""
         return [self.summary(), *self.differences()]
 
     def evaluation(self) -> Section:
-        """Name examples, classes, classifiers, and whether curves are those of folds."""
+        """Return the section on examples, classes and classifiers, and on any folds."""
         section = super().evaluation()
         if "fold" in self.evidence:
             section.sentences.append(
@@ -548,7 +548,7 @@ class ScoresRecipe(Recipe):
         return section
 
     def summary(self) -> Section:
-        """Give the areas, which of them is the least certain, and the curves themselves."""
+        """Return the section on areas, the least certain area, and the curves."""
         progress("curves")
         section, table = super().summary(), self.table
         row = table.loc[(table["upper"] - table["lower"]).idxmax()]
@@ -568,14 +568,14 @@ class ScoresRecipe(Recipe):
         return section
 
     def differences(self) -> list[Section]:
-        """Say which classifier has the better curve."""
+        """Return the section on which classifier has the better curve."""
         parts = super().differences()
         for section in parts:
             section.title = "Curves: which is better"
         return parts
 
     def computation(self) -> Section:
-        """Name the model in words."""
+        """Describe the model in words."""
         return _list_of_facts(
             {
                 "Model": "scores, which uses only the order of the scores",
@@ -586,7 +586,7 @@ class ScoresRecipe(Recipe):
         )
 
     def cautions(self) -> Section:
-        """Name the classes of few examples."""
+        """Return the cautions on classes with few examples."""
         return cautions.section(cautions.few(_class_totals(self.evidence)))
 
 
@@ -608,7 +608,7 @@ def _list_of_facts(facts):
 
 
 class ProbabilitiesRecipe(Recipe):
-    """Probabilities: the prediction model, as TRIPOD+AI asks for it; intervals equal-tailed."""
+    """Probabilities: the results that TRIPOD+AI requires, with equal-tailed intervals."""
 
     title = "The prediction model"
 
@@ -619,11 +619,11 @@ class ProbabilitiesRecipe(Recipe):
         self.asked["kind"] = "eti"
         self.measures = self.measures or self.type.default_measures(self.evidence)
         self.is_one_sample = slice_name(self.evidence) is None
-        # Of two classes in one sample there are decisions by a threshold, and a test of the curve.
+        # Threshold decisions and a calibration test are for two classes in a single sample.
         self.has_decisions = self.is_one_sample and "class" not in self.evidence.dims
 
     def summary(self) -> Section:
-        """Give discrimination, calibration and, where there are decisions, net benefit."""
+        """Return the results on discrimination, calibration and, if applicable, net benefit."""
         section = super().summary()
         names = [name for name in ("classifier", "class") if name in self.table]
         columns = ["measure", *names, "point", "mean", "lower", "upper", "error"]
@@ -641,7 +641,7 @@ class ProbabilitiesRecipe(Recipe):
         return section
 
     def net_benefit(self) -> Table:
-        """Return the net benefit at some thresholds, beside that of treating all or none."""
+        """Return the net benefit at some thresholds, compared with treating all or none."""
         options: dict[str, Any] = {"prob": self.prob, "random_seed": self.random_seed}
         options |= {"thresholds": self.thresholds, "draws": DRAWS_OF_A_TABLE}
         curve = bcm.curves.decision_curve(self.evidence, **options)
@@ -662,7 +662,7 @@ class ProbabilitiesRecipe(Recipe):
         return Table(caption, frame)
 
     def calibration_pictures(self) -> list[Picture]:
-        """Return the calibration curves, and of two classes the net benefit."""
+        """Return the plots of calibration curves and, for two classes, of net benefit."""
         if not self.is_one_sample or self.evidence.sizes.get("class", 0) > _PANELS:
             return []
         progress("pictures")
@@ -674,7 +674,7 @@ class ProbabilitiesRecipe(Recipe):
         return pictures
 
     def extras(self) -> list[Section]:
-        """Give every site, all there may be, and a new one."""
+        """Return the results of each site, the population of sites and a new site."""
         if "group" not in self.evidence:
             return []
         progress("sites")
@@ -688,14 +688,14 @@ class ProbabilitiesRecipe(Recipe):
         return [Section("Site by site", lines, tables, [picture])]
 
     def facts(self) -> dict[str, Any]:
-        """Name the model, and that its intervals are equal-tailed."""
+        """Return the model, and that its intervals are equal-tailed."""
         facts = super().facts()
         if facts["Model"] == "fold_forecasts":
             facts["Model"] = "correlated t of the folds"
         return {"Model": facts["Model"], "Intervals": "equal-tailed"} | facts
 
     def cautions(self) -> Section:
-        """Say what the posterior says of itself, or whether the calibration curve has a step."""
+        """Return the cautions of the posterior, or that the calibration curve may have a step."""
         if not self.has_decisions:
             return super().cautions()
         caution = bcm.calibration.test(self.evidence).attrs.get("caution")
@@ -703,7 +703,7 @@ class ProbabilitiesRecipe(Recipe):
 
 
 class AttemptsRecipe(Recipe):
-    """Several answers to each item: of all items like these, and of those at hand."""
+    """Several answers per item: results for the population of items and for observed items."""
 
     title = "What is known of all items like these"
 
@@ -712,7 +712,7 @@ class AttemptsRecipe(Recipe):
         self.measures = self.measures or self.type.default_measures(self.evidence)
 
     def extras(self) -> list[Section]:
-        """Say what is known of the items at hand, where most of them have several answers."""
+        """Return the results for the observed items, if most have several answers."""
         if reach(self.evidence) < 2 or "of" in self.asked:
             return []
         table = bcm.summary(self.evidence, self.measures, of="finite", **self.asked)
@@ -720,19 +720,19 @@ class AttemptsRecipe(Recipe):
         return [sections.posterior_summary(table, self.prob, self.kind, title)]
 
     def cautions(self) -> Section:
-        """Say what is assumed, and what the posterior says of itself."""
+        """Return the assumptions, and the cautions of the posterior."""
         assumed = "Answers to an item are taken for independent given its rate of right ones."
         caution = self.table.attrs.get("caution")
         return cautions.section([assumed, *([caution] if caution else [])])
 
 
 class ItemScoresRecipe(Recipe):
-    """A number for each item: the measures, how far slices are apart, and the scores in bars."""
+    """Item scores: the measures, gaps between slices, and the score distribution."""
 
     title = "What is known of all items like these"
 
     def extras(self) -> list[Section]:
-        """Say how far slices are apart in the mean, where there are three or more."""
+        """Return the gaps between slices in the mean score, if there are at least three."""
         dims = [dim for dim in slice_dims(self.evidence) if self.evidence.sizes[dim] > 2]
         if not dims or self.keywords:
             return []
@@ -746,7 +746,7 @@ class ItemScoresRecipe(Recipe):
         return [Section("How far slices are apart", lines, tables)] if tables else []
 
     def pictures(self) -> list[Section]:
-        """Draw the intervals, the differences, and the scores themselves."""
+        """Return plots of the intervals, the differences and the scores."""
         progress("pictures")
         section = Section("Pictures")
         interval = {"prob": self.prob, "kind": self.kind}
@@ -765,19 +765,19 @@ class ItemScoresRecipe(Recipe):
         return [section]
 
     def cautions(self) -> Section:
-        """Say what is assumed, and what the posterior says of itself."""
+        """Return the assumptions, and the cautions of the posterior."""
         assumed = "The items are taken for a sample of those that the answers are about."
         caution = self.table.attrs.get("caution")
         return cautions.section([assumed, *([caution] if caution else [])])
 
 
 class MultilabelRecipe(Recipe):
-    """Several labels for each example: averages, every label by itself, and how common it is."""
+    """Several labels per example: averages, individual labels, and their frequencies."""
 
     title = "What is known of all examples like these"
 
     def extras(self) -> list[Section]:
-        """Give each label by itself, the most common ones where there are very many."""
+        """Return the results for individual labels, the most common ones if there are many."""
         progress("labels")
         positives = self.evidence["actual"].sum("example").to_series()
         labels = positives.sort_values(ascending=False, kind="stable").index[:_LABELS]
@@ -795,7 +795,7 @@ class MultilabelRecipe(Recipe):
         return [Section("Label by label", lines, [Table(caption, table)])]
 
     def pictures(self) -> list[Section]:
-        """Draw the intervals, and the differences."""
+        """Return plots of the intervals and the differences."""
         progress("pictures")
         section = Section("Pictures")
         alt = f"Posterior mean and {self.mass} interval of each measure."
@@ -809,7 +809,7 @@ class MultilabelRecipe(Recipe):
         return [section]
 
     def cautions(self) -> Section:
-        """Say what is assumed, and what the posterior says of itself."""
+        """Return the assumptions, and the cautions of the posterior."""
         assumed = "The examples are taken for a sample of those that the answers are about."
         caution = self.table.attrs.get("caution")
         return cautions.section([assumed, *([caution] if caution else [])])
@@ -825,7 +825,7 @@ def gap_table(gap: xr.DataArray) -> pd.DataFrame:
 
 
 class ResultsRecipe(Recipe):
-    """Results of several classifiers on several data sets: a comparison, and ranks."""
+    """Results of several classifiers on several data sets: comparisons and ranks."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
@@ -833,30 +833,30 @@ class ResultsRecipe(Recipe):
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
-        """The comparison of every pair."""
+        """Comparison of all pairs."""
         progress("comparison")
         return bcm.compare(self.evidence, self.measures or None, rope=self.rope, **self.asked)
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The comparison: results have no summary, as they are of differences."""
+        """Comparison: results have no summary, because they only determine differences."""
         return self.comparison.assign(how=posterior_of(self.evidence).how)
 
     @cached_property
     def ranked(self) -> pd.DataFrame:
-        """The ranks of all classifiers."""
+        """Ranks of all classifiers."""
         progress("ranks")
         return bcm.ranks(self.evidence, self.measures or None, **self.of_ranks)
 
     def evaluation(self) -> Section:
-        """Name classifiers, data sets, runs, and what was measured."""
+        """Return the section on classifiers, data sets, runs and measures."""
         section = super().evaluation()
         measured = display_name(self.evidence["measured"].item())
         section.sentences.append(f"The results are values of {measured}.")
         return section
 
     def summary(self) -> Section:
-        """Give the ranks, and say who may be the best."""
+        """Return the section on ranks, and on which classifiers may be the best."""
         ranked = self.ranked.sort_values("expected_rank", ignore_index=True)
         best = [*map(display_label, ranked.loc[ranked["best_rank"] == 1, "classifier"])]
         sentence = f"{', '.join(best[:-1])} and {best[-1]} may each be the best."
@@ -867,7 +867,7 @@ class ResultsRecipe(Recipe):
         return Section("Who is told apart", [sentence], [Table(caption, ranked[columns])])
 
     def pictures(self) -> list[Section]:
-        """Draw the tiers, and the differences of all pairs."""
+        """Return plots of the tiers, and of the differences of all pairs."""
         progress("pictures")
         measure, section = self.evidence["measured"].item(), Section("Pictures")
         if self.evidence.sizes["classifier"] <= figures.MOST_ROWS:
@@ -882,11 +882,11 @@ class ResultsRecipe(Recipe):
         return [section]
 
     def computation(self) -> Section:
-        """Name the model: there is no summary whose numbers would have a method each."""
+        """Return the model; results have no summary with methods of computation."""
         return _list_of_facts(self.facts())
 
     def cautions(self) -> Section:
-        """Say what is assumed of the data sets and of the runs."""
+        """Return the assumptions about data sets and runs."""
         share = f"{100 * self.evidence['test_share'].item():.3g} %"
         assumed = "The data sets are taken for a sample of those that the answers are about."
         if self.evidence.sizes["data_set"] == 1:
@@ -901,7 +901,7 @@ class ResultsRecipe(Recipe):
 
 
 class RatingsRecipe(Recipe):
-    """Raters without a truth: what each is worth, and how far they agree."""
+    """Raters without ground truth: their accuracy and agreement."""
 
     title = "What is known of each rater, against the truth that nobody has seen"
 
@@ -910,7 +910,7 @@ class RatingsRecipe(Recipe):
         two_classes = self.evidence.sizes["actual"] == 2
         has_positive = two_classes and "positive" in self.evidence.coords
         self.measures = self.measures or (_OF_TWO if has_positive else _OF_MANY)
-        with warnings.catch_warnings(record=True) as caught:  # the cautions say so
+        with warnings.catch_warnings(record=True) as caught:  # repeated in the cautions
             warnings.simplefilter("always")
             _ = self.table
             self.agreement = bcm.raters.agreement(self.evidence, prob=self.prob, kind=self.kind)
@@ -922,7 +922,7 @@ class RatingsRecipe(Recipe):
         self.warnings = [*dict.fromkeys(str(warning.message) for warning in caught)]
 
     def extras(self) -> list[Section]:
-        """Say how far raters agree, and what it would mean if they erred together."""
+        """Return the sections on agreement, and on assumed dependence of errors."""
         caption = f"Agreement beyond chance, {self.mass} intervals"
         parts = [Section("How far they agree", [], [Table(caption, self.agreement)])]
         if self.dependence is not None:
@@ -933,11 +933,11 @@ class RatingsRecipe(Recipe):
         return parts
 
     def differences(self) -> list[Section]:
-        """Return nothing: raters are not candidates of which one is chosen."""
+        """Return no section: raters are not candidates for a choice."""
         return []
 
     def cautions(self) -> Section:
-        """Say what the posterior warned of, or what it assumes."""
+        """Return the warnings of the posterior, or its assumptions."""
         doubts = [*self.warnings]
         has_gold = bool((self.evidence["gold"] >= 0).any())
         if self.evidence.sizes["classifier"] < _FEW_RATERS and not has_gold:
@@ -946,22 +946,22 @@ class RatingsRecipe(Recipe):
 
 
 class PreferencesRecipe(Recipe):
-    """Votes on pairs of systems: ratings with ranks, all pairs, and whether one order fits."""
+    """Votes on pairs of systems: ratings with ranks, all pairs, and goodness of fit."""
 
     title = "What is known of each system"
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
-        self.evidence = as_preferences(self.evidence)  # after a selection of systems
+        self.evidence = as_preferences(self.evidence)  # again, after selecting systems
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """The pairs with votes, the one that fits least first."""
+        """Pairs with votes, in order of increasing fit."""
         priors = {name: self.asked[name] for name in _PRIORS_OF_VOTES if name in self.asked}
         return bcm.preferences.check_fit(self.evidence, random_seed=self.random_seed, **priors)
 
     def extras(self) -> list[Section]:
-        """Show ranks, the votes in total, all pairs, and the fit of the model."""
+        """Return the sections on ranks, votes, all pairs, and goodness of fit."""
         asked = {name: value for name, value in self.asked.items() if name not in ("of", "n")}
         return [self._ranks(asked), *self._votes(asked), self._pairs(asked), self._fit()]
 
@@ -1014,7 +1014,7 @@ class PreferencesRecipe(Recipe):
         return section
 
     def _fit(self):
-        """Report whether one order of strength fits the votes, and list pairs that do not fit."""
+        """Report whether a single ranking fits the votes, and list the pairs that do not fit."""
         progress("fit")
         p, largest = (self.pairs.attrs[name] for name in ("p_pairs", "p_largest"))
         lines = [
@@ -1026,12 +1026,12 @@ class PreferencesRecipe(Recipe):
         return Section("How well one order fits", lines, [Table(caption, self.pairs.head(8))])
 
     def differences(self) -> list[Section]:
-        """Say which system is better, if there are few pairs; the matrix shows all."""
+        """Return the comparison of systems if there are few pairs; the matrix shows all pairs."""
         return super().differences() if self.evidence.sizes["classifier"] <= _FEW_SYSTEMS else []
 
 
 class PartlyLabelledRecipe(Recipe):
-    """Evidence of which people labelled a part, and a judge has seen all."""
+    """Examples that are all labelled by a judge and partly by people."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
@@ -1045,7 +1045,7 @@ class PartlyLabelledRecipe(Recipe):
 
     @cached_property
     def comparison(self) -> pd.DataFrame | None:
-        """The comparison of the classifiers, by the report's model and prior."""
+        """Comparison of the classifiers, with the model and prior of the report."""
         if self.counts.sizes.get("classifier", 1) < 2:
             return None
         progress("comparison")
@@ -1054,13 +1054,13 @@ class PartlyLabelledRecipe(Recipe):
         return bcm.compare(self.evidence, self.measures, **self.settings, **of_model)
 
     def evaluation(self) -> Section:
-        """Say how many examples are labelled, and show the matrices of these."""
+        """Return the section on labelled examples, with their matrices."""
         section = sections.evaluation(self.description, self.counts)
         section.sentences.append("The tables are of the labelled examples.")
         return section
 
     def extras(self) -> list[Section]:
-        """Say how good the judge is, and how many labels it is worth."""
+        """Return the section on the accuracy of the judge, and how many labels it is worth."""
         progress("the judge")
         asked = {k: value for k, value in self.asked.items() if k not in ("prob", "kind")}
         table = labels_worth(self.evidence, self.measures, **asked)
@@ -1094,25 +1094,25 @@ class PartlyLabelledRecipe(Recipe):
         return [section]
 
     def pictures(self) -> list[Section]:
-        """Draw the intervals."""
+        """Return plots of the intervals."""
         progress("pictures")
         figure = bcm.plot_forest(self.evidence, self.measures, **self.asked)
         alt = f"Posterior mean and {self.mass} interval."
         return [Section("Pictures", pictures=[Picture("forest", alt, figure)])]
 
     def facts(self) -> dict[str, Any]:
-        """Name the model, whose prior is its own."""
+        """Return the model, which has a specific prior."""
         return methods.of_counts(self.model(), None, self.random_seed)
 
     def cautions(self) -> Section:
-        """Name classes of few labels, and strata without any."""
+        """Return the cautions on classes with few labels, and strata without labels."""
         totals = self.counts.sum("predicted")
         totals = totals.isel(classifier=0) if "classifier" in totals.dims else totals
         return cautions.section(cautions.few(totals) + _strata_without_labels(self.evidence))
 
 
 def _strata_without_labels(evidence):
-    """Warn of examples whose stratum has no label at all."""
+    """Return a caution about examples in strata without any label."""
     one = select_classifier(evidence)
     labelled, unlabelled = one.sum("actual"), one["unlabelled"]
     blank = float(unlabelled.where(labelled == 0, 0).sum())
@@ -1122,7 +1122,7 @@ def _strata_without_labels(evidence):
     return [f"{share:.3g}% of the examples are in strata without a label: the prior speaks there."]
 
 
-# The recipe of each type of evidence, by its name; of any other it is `Recipe` itself.
+# Recipes by name of the type of evidence. `Recipe` is used for all other types.
 RECIPES: dict[str, type[Recipe]] = {
     "counts": CountsRecipe,
     "outcomes": CountsRecipe,

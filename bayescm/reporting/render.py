@@ -1,6 +1,6 @@
-"""From sections to one HTML page, a Markdown page with pictures, or LaTeX with PDF figures.
+"""Rendering of sections to HTML, to Markdown with plots, or to LaTeX with PDF figures.
 
-A document of Word is written in `bayescm.reporting.word`.
+Word documents are written by `bayescm.reporting.word`.
 """
 
 import importlib
@@ -28,7 +28,7 @@ from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section
 from bayescm.validate import fail
 
-# What a name of pictures may not hold: LaTeX takes much else for commands.
+# Characters that names of plots must not contain, because LaTeX interprets many as commands.
 _SAFE = re.compile(r"[^\w. +=@,-]", re.ASCII)
 _PLOTLY: dict[str, Any] = {"include_plotlyjs": False, "full_html": False}
 _PLOTLY["config"] = {"displaylogo": False, "responsive": True}
@@ -36,7 +36,7 @@ _TEMPLATES = jinja2.PackageLoader("bayescm.reporting", "templates")
 
 
 def check_path(path: str | Path, *, interactive: bool = False) -> Path:
-    """Return the path of a report, or raise where it cannot be written or its ending is unknown."""
+    """Check that the path of a report is writable and has a known suffix."""
     path = Path(path)
     if path.suffix not in RENDERERS:
         endings = f"a name ending in {', '.join(RENDERERS)}"
@@ -61,7 +61,7 @@ def check_path(path: str | Path, *, interactive: bool = False) -> Path:
 
 
 def _check_extra(extra, what):
-    """Raise where the library of an extra is missing."""
+    """Raise an error if the library of an extra is not installed."""
     module = {"docx": "docx", "interactive": "plotly"}[extra]
     try:
         importlib.import_module(module)
@@ -74,9 +74,9 @@ def write(
     path: Path, title: str, sections: Sequence[Section], *, interactive: bool = False
 ) -> None:
     """
-    Write the report beside its final name first, so that no half report is ever left.
+    Write the report to a temporary name first, so that no incomplete report remains.
 
-    Markdown and LaTeX keep their pictures in a folder named as the report with ``_files`` added.
+    Markdown and LaTeX have their plots in a folder with the name of the report and ``_files``.
     """
     try:
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -109,7 +109,7 @@ def _write(path, title, sections, folder, interactive):
 
 
 def _for_readers(table):
-    """Return a table with display names; the columns of a confusion matrix are labels."""
+    """Apply display names to a table; the columns of a confusion matrix are class labels."""
     if "actual" in table.frame:
         return table
     shown = for_readers(table.frame)
@@ -120,7 +120,7 @@ def _for_readers(table):
 
 @contextmanager
 def own_figures():
-    """Close every figure that is made inside, whatever happens: nobody will see it again."""
+    """Close all figures that are created within the context."""
     from matplotlib import pyplot as plt
 
     before = set(plt.get_fignums())
@@ -139,7 +139,7 @@ def _html(title, sections, folder, files, *, interactive=False):
     if interactive:
         from plotly.offline import get_plotlyjs
 
-        script = Markup(get_plotlyjs())  # once for all pictures of the page
+        script = Markup(get_plotlyjs())  # shared by all plots of the page
     template = environment.get_template("report.html.j2")
     return template.render(title=title, sections=sections, script=script)
 
@@ -202,7 +202,7 @@ def _save_pictures(sections, folder, ending):
 
 
 def _svg(picture):
-    """Return a figure as inline SVG: text stays text, ids are those of this picture alone."""
+    """Return a figure as inline SVG with text as text and unique ids."""
     buffer = io.StringIO()
     with drawing(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": picture.name}):
         picture.figure.savefig(
@@ -213,25 +213,25 @@ def _svg(picture):
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{picture.name}-', svg)
     svg = re.sub(r'(xlink:href="#|url\(#)', rf"\1{picture.name}-", svg)
-    # Its size comes from the page; the proportions from the viewBox.
+    # The page determines the size, and the viewBox the proportions.
     svg = re.sub(r'^<svg([^>]*?) width="[^"]*"', r"<svg\1", svg, count=1, flags=re.DOTALL)
     svg = re.sub(r'^<svg([^>]*?) height="[^"]*"', r"<svg\1", svg, count=1, flags=re.DOTALL)
     label = Markup.escape(picture.alt)
-    # Matplotlib has escaped the names in it.
+    # Matplotlib has already escaped the names.
     return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))
 
 
 def _plotly(picture: Picture) -> Markup | None:
-    """Return a picture drawn by plotly, or None where there is only the one on paper."""
+    """Return the plotly version of a plot, or None if there is only the static one."""
     draw = vars(picture.figure).get("interactive")
     if draw is None:
         return None
-    # What plotly writes is escaped by it, and by the plot where plotly takes tags.
+    # Plotly escapes its output, and the plots escape text in which plotly interprets tags.
     return Markup(draw().to_html(div_id=f"interactive-{picture.name}", **_PLOTLY))
 
 
 def numeric_columns(frame: Any) -> set[int]:
-    """Return the places of the columns of text that are numbers, which stand to the right."""
+    """Return the positions of the columns to right-align: those whose text is numeric."""
     columns = (frame.iloc[:, index] for index in range(frame.shape[1]))
     return {index for index, column in enumerate(columns) if all(map(_looks_numeric, column))}
 
@@ -242,7 +242,7 @@ def _looks_numeric(text):
 
 @contextmanager
 def drawing():
-    """Ignore that the fonts at hand lack a character: the reader's browser has it."""
+    """Ignore warnings about missing characters in fonts, as the reader's browser has them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
         yield

@@ -1,4 +1,4 @@
-"""What is uncertain, and how many more examples would settle it."""
+"""Advice on sample size: what is uncertain, and how many more examples would resolve it."""
 
 from collections.abc import Sequence
 
@@ -15,17 +15,17 @@ from bayescm.measures.catalogue import among, resolve
 from bayescm.measures.display_names import display_label, display_name
 from bayescm.reporting.sections import Section
 
-# A plan from a pilot of more examples than this takes too long for a sentence.
+# Planning from a pilot with more examples would take too long.
 _LARGEST_PILOT = 20_000
 
 
 def uncertain(
     counts: xr.DataArray, table: pd.DataFrame, measures: Sequence, prob: float, kind: str
 ) -> Section:
-    """Say which interval is widest, and how many examples would make it half as wide."""
+    """Return a sentence on the widest interval and the sample size that would halve its width."""
     title = "What is uncertain, and what would settle it"
     resolved_measures = {measure.__name__: measure for measure in map(resolve, measures)}
-    # A coefficient runs from -1 to 1: its interval is twice as wide by its scale alone.
+    # Coefficients range from -1 to 1, so their intervals are twice as wide by scale alone.
     scale = table["measure"].map(lambda name: np.ptp(resolved_measures[name].range))
     width = (table["upper"] - table["lower"]) / scale.where(np.isfinite(scale), 1)
     if width.isna().all():
@@ -72,20 +72,20 @@ def open_questions(
     rope: float,
 ) -> list[str]:
     """
-    Say how many shared examples would settle what a comparison of accuracies leaves open.
+    Return sentences on the sample size that would resolve open comparisons of accuracy.
 
     Parameters
     ----------
     evidence : Dataset
-        Outcomes; for anything else nothing is said.
+        Outcomes of classifiers. Other types of evidence give no sentences.
     comparison : DataFrame
-        As `bayescm.compare` returns it.
+        Result of `bayescm.compare`.
     measures : sequence
-        What was compared, as in the report.
+        Compared measures, as in the report.
     prob : float
-        The probability from which on a verdict is given.
+        Probability that a verdict requires.
     rope : float
-        Differences below this count as none.
+        Smallest relevant difference.
     """
     if type_of(evidence) is not OUTCOMES or {"fold", "group"} & set(evidence.dims):
         return []
@@ -118,7 +118,7 @@ def _size_for_pair(evidence, row, prob, rope):
 
 
 def _shared_examples(gap, share, prob):
-    """Return Connor's size of a paired test, with two significant digits."""
+    """Return Connor's sample size for a paired test, with two significant digits."""
     level, power = special.ndtri([prob, 0.9])
     size = share * (level + power * np.sqrt(max(0.0, 1 - gap**2 / share))) ** 2 / gap**2
     digits = 1 - int(np.floor(np.log10(size)))

@@ -1,10 +1,10 @@
 """
-What a report is made of: sections of sentences, tables and pictures, whatever the format.
+Building blocks of reports: sections of sentences, tables and plots, independent of the format.
 
-Which sections a report has, and in which order, is decided in `bayescm.reporting.recipe`.
+`bayescm.reporting.recipe` determines the sections of a report and their order.
 
-First the sections that most types of evidence share, in the order of a report: what was evaluated,
-what is known, which classifier is better, how far groups are apart, how the numbers were computed.
+The module also contains the sections common to most types of evidence, in the order of a report:
+evaluation, results, comparison of classifiers, gaps between groups, and methods of computation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,23 +27,23 @@ from bayescm.measures.labelled import as_measures, several
 from bayescm.reporting.progress import progress
 from bayescm.validate import fail
 
-_LARGEST_TABLE = 12  # classes, beyond which a confusion matrix is not printed as a table
-# Classes, beyond which the columns of this table are headed by the labels alone, and every class
-# has its own row of measures.
+_LARGEST_TABLE = 12  # with more classes, a confusion matrix is not printed as a table
+# With more classes, column headings of this table are only labels, and every class has a separate
+# row of measures.
 _FEW_CLASSES = 4
 _PER_CLASS = ("recall", "precision", "f1")
 _MOST_SENTENCES = 12
-_ROUNDING = 1e-15  # what is nearer to 0 is an error of rounding, as of a mean of differences
-MANY_GROUPS = 12  # with fewer groups a picture of all of them says which are bad
-_WORST = 10  # groups in the table of the worst ones
+_ROUNDING = 1e-15  # smaller values are rounding errors, e.g. of a mean of differences
+MANY_GROUPS = 12  # with fewer groups, a plot of all groups shows which are bad
+_WORST = 10  # number of groups in the table of the worst ones
 _OF_GROUPS = ["examples", "observed", "mean", "lower", "upper", "p_bad", "expected_fdr"]
 
 
 def number(value: Any, error: float = np.nan) -> str:
     """
-    Return a cell as text: three decimals for what lies between 0.001 and 1000.
+    Format a cell, with three decimals for numbers between 0.001 and 1000.
 
-    Of a number with a numerical error none beyond that.
+    Numbers with a numerical error have fewer decimals if necessary.
     """
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
@@ -54,7 +54,7 @@ def number(value: Any, error: float = np.nan) -> str:
         if abs(value) < _ROUNDING:
             value = 0.0
         if decimals(error, 3) < 3:
-            return f"{round(value, 2) + 0:.2f}"  # of -0 none
+            return f"{round(value, 2) + 0:.2f}"  # avoids -0.00
         return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
     return str(value)
 
@@ -62,9 +62,9 @@ def number(value: Any, error: float = np.nan) -> str:
 @dataclass(frozen=True)
 class Table:
     """
-    A table with a caption; the digits of intervals stop where the column ``error`` begins.
+    Table with a caption, in which decimals of intervals are limited by the column ``error``.
 
-    Columns named in ``labels`` are headed by labels of the user, which are written as they are.
+    Columns named in ``labels`` have user labels as headings, which are not changed.
     """
 
     caption: str
@@ -73,13 +73,13 @@ class Table:
 
     @property
     def text(self) -> pd.DataFrame:
-        """The cells as they are shown, without the column ``error``."""
+        """Cells as formatted text, without the column ``error``."""
         return in_text(self.frame.drop(columns="error", errors="ignore"), number, self.frame)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A matplotlib figure, its file name without ending, and what it shows in words."""
+    """Matplotlib figure with a file name (without suffix) and an alternative text."""
 
     name: str
     alt: str
@@ -89,27 +89,27 @@ class Picture:
 @dataclass
 class Section:
     """
-    A heading, sentences and the tables and pictures below them.
+    Heading with sentences, tables and plots.
 
-    A section of one of several data sets has a ``depth`` of 1, below the heading of its data set.
+    Sections of one of several data sets have ``depth`` 1, below the heading of the data set.
     """
 
     title: str
     sentences: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)  # what numbers were made by, where it says
+    facts: dict[str, Any] = field(default_factory=dict)  # about the computation
     depth: int = 0
 
 
 def evaluation(lines: Sequence[str], counts: xr.DataArray) -> Section:
     """
-    Return the section that says what was evaluated, with the confusion matrices.
+    Return the section on the evaluation, with the confusion matrices.
 
     Parameters
     ----------
     lines : sequence of str
-        The description of the evidence, see `bayescm.evidence.evidence_type.EvidenceType.describe`.
+        Description of the evidence; see `bayescm.evidence.evidence_type.EvidenceType.describe`.
     counts : DataArray, dims (..., actual, predicted)
     """
     section = Section("What was evaluated", list(lines))
@@ -125,8 +125,8 @@ _PLURALS = {"step": "batches", "half": "halves"}
 
 
 def _matrices(counts):
-    """Return the confusion matrix of each classifier, summed over what it was split by."""
-    # Every repeat tests the same examples: its mean is a matrix of all of them.
+    """Return the confusion matrix of each classifier, summed over the parts of the evidence."""
+    # Every repeat tests the same examples, so the mean over repeats has each example once.
     repeated = "repeat" in counts.dims
     summed = [dim for dim in ("half", "fold", "group", "step") if dim in counts.dims]
     names = [_PLURALS.get(dim, f"{dim}s") for dim in summed]
@@ -161,7 +161,7 @@ def _matrix(counts):
 def posterior_summary(
     table: pd.DataFrame, prob: float, kind: str, title: str = "What is known"
 ) -> Section:
-    """Say what is known of each measure."""
+    """Return the section on the posterior of each measure."""
     index = list(table.columns[: list(table.columns).index("point")])
     name = "highest-density" if kind == "hdi" else "equal-tailed"
     caption = (
@@ -174,12 +174,12 @@ def posterior_summary(
 
 
 def shortened(lines: list[str], ending: str) -> list[str]:
-    """Return the first dozen sentences, and an ending: a page of them is not read."""
+    """Return the first dozen sentences and an ending, because nobody reads a page of them."""
     return lines if len(lines) <= _MOST_SENTENCES else [*lines[:_MOST_SENTENCES], ending]
 
 
 def per_class(counts: xr.DataArray, measures: Sequence, interval: dict[str, Any]) -> list[Section]:
-    """Say what is known of every class, the least recalled first; where there are many."""
+    """Return the section on individual classes, lowest recall first, if there are many."""
     resolved = {resolve(measure).__name__ for measure in measures}
     names = [name for name in _PER_CLASS if name not in resolved]
     many = counts.sizes.get("classifier", 1) > 1
@@ -204,7 +204,7 @@ def per_class(counts: xr.DataArray, measures: Sequence, interval: dict[str, Any]
 def differences(
     comparison: pd.DataFrame, rope: float, prob: float, units: str = "examples"
 ) -> Section:
-    """Say which classifier is better, by how much and how surely."""
+    """Return the section on which classifier is better, by how much and with which certainty."""
     lines = shortened(list(comparison["sentence"]), "The table has the other pairs.")
     hidden = ["sentence", "sd", "paired", "expected_loss_second"]
     shown = comparison.drop(columns=hidden + ([] if rope else ["p_rope"]))
@@ -224,22 +224,22 @@ def differences(
 
 
 def probability(value: float) -> str:
-    """Return a probability as text that is never rounded to certainty."""
+    """Format a probability, without rounding it to 0 or 1."""
     return "–" if np.isnan(value) else chance(value).removeprefix("= ").replace(" ", "")
 
 
 def gaps(posterior: Any, measures: Sequence, settings: Mapping[str, Any]) -> Section:
     """
-    Say how far the groups are apart in each measure.
+    Return the section on the gaps between groups in each measure.
 
     Parameters
     ----------
     posterior : Posterior
-        Of every group.
+        Posterior of all groups.
     measures : sequence
-        Of one number each.
+        Measures with a single value each.
     settings : dict
-        ``prob``, ``kind`` and ``random_seed``.
+        Settings ``prob``, ``kind`` and ``random_seed``.
     """
     progress("gaps between groups")
     options = {name: settings[name] for name in ("prob", "kind", "random_seed")}
@@ -268,7 +268,7 @@ def gaps(posterior: Any, measures: Sequence, settings: Mapping[str, Any]) -> Sec
 
 
 def _gap_rows(spread, deviation):
-    """Return a row for each classifier, or one."""
+    """Return a row for each classifier, or a single row."""
     if "classifier" in spread.dims:
         return [
             {"classifier": name, **row}
@@ -292,15 +292,15 @@ def _gap_rows(spread, deviation):
 
 def worst_groups(counts: xr.DataArray, measures: Sequence, settings: Mapping[str, Any]) -> Section:
     """
-    Say which of many groups are worse than the others, and how many of those only by chance.
+    Return the section on the worst of many groups, with the expected false discoveries.
 
     Parameters
     ----------
     counts : DataArray, with a dim ``group``
     measures : sequence
-        Of one number each.
+        Measures with a single value each.
     settings : dict
-        ``prob``, ``kind`` and ``random_seed``.
+        Settings ``prob``, ``kind`` and ``random_seed``.
     """
     progress("the worst groups")
     options = {name: settings[name] for name in ("prob", "kind", "random_seed")}
@@ -327,7 +327,7 @@ def worst_groups(counts: xr.DataArray, measures: Sequence, settings: Mapping[str
 
 
 def computation(table: pd.DataFrame, facts: dict[str, Any]) -> Section:
-    """Say how the numbers were computed, so that they can be reproduced."""
+    """Return the section on methods of computation, for reproducibility."""
     methods = ", ".join(
         f"{how} ({', '.join(map(display_name, dict.fromkeys(part['measure'])))})"
         for how, part in table.groupby("how", sort=False)
@@ -341,7 +341,7 @@ def computation(table: pd.DataFrame, facts: dict[str, Any]) -> Section:
 
 
 def check_measures(measures: Sequence | None, counts: xr.DataArray) -> list:
-    """Return the measures to report, each known and possible with this evidence."""
+    """Return the measures to report, after checking that they apply to this evidence."""
     if measures is None:
         return default_measures(counts)
     names = several(measures)
@@ -350,7 +350,7 @@ def check_measures(measures: Sequence | None, counts: xr.DataArray) -> list:
 
 
 def check_defined(table: pd.DataFrame) -> None:
-    """Raise if every measure is undefined."""
+    """Raise an error if all measures are undefined."""
     if table["lower"].isna().all():
         raise fail(
             "every measure is undefined (0/0)",

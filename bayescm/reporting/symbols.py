@@ -1,7 +1,7 @@
-"""What the symbols in the formula of each model mean: a sentence that goes on after it, in LaTeX.
+"""Explanations of the symbols in model formulas: a LaTeX clause that follows each formula.
 
-The formulas are those at the head of the model files, for readers of the file, which explains them
-at length. A methods paragraph has this sentence.
+The formulas are in the module docstrings of the models, which explain them at length. Methods
+paragraphs use these clauses.
 """
 
 _CELLS = r"$\theta$ are the probabilities of the cells"

@@ -1,4 +1,4 @@
-"""A report as a document of Word, which LibreOffice and others open too."""
+"""Reports as Word documents, which LibreOffice and others can also open."""
 
 import io
 import re
@@ -8,17 +8,17 @@ from typing import Any
 from bayescm.reporting.render import drawing, numeric_columns
 from bayescm.reporting.sections import Section
 
-# Share of the height of a page that a picture may take, which leaves room for its caption.
+# Largest height of a plot relative to the page, which leaves room for its caption.
 _TALLEST = 0.85
-# Inches of both margins of a cell, and of a bold letter by its points; the smallest letters.
+# Both margins of a cell in inches, width of a bold letter per point, and smallest font size.
 _MARGINS, _LETTER, _SMALLEST = 0.17, 0.0092, 6
-# A hyphen before a number: Word and LibreOffice break the line after it, and not after a minus.
+# Word and LibreOffice break lines after a hyphen before a number, but not after a minus sign.
 _HYPHEN = re.compile(r"(?<![\w.)\]-])-(?=[\d.])|(?<=\de)-(?=\d)")
-_FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # by XML
+_FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML
 
 
 def document(title: str, sections: Sequence[Section]) -> bytes:
-    """Return the file of a report."""
+    """Return the file contents of a report."""
     from docx import Document
 
     file = Document()
@@ -41,18 +41,18 @@ def document(title: str, sections: Sequence[Section]) -> bytes:
 
 def table_alone(words: str, lines: Sequence[Sequence[str]], right: set[int], bold: str) -> bytes:
     """
-    Return the file of one table with its caption.
+    Return the file contents of a single table with its caption.
 
     Parameters
     ----------
     words : str
-        The caption.
+        Caption.
     lines : sequence of sequences of str
-        The cells, the heads first.
+        Cells, with the header in the first line.
     right : set of int
-        The columns of numbers.
+        Indices of numeric columns.
     bold : str
-        The mark before and after bold text.
+        Mark before and after bold text.
     """
     from docx import Document
 
@@ -74,7 +74,7 @@ def _plain(text: Any) -> str:
 
 
 def _page(file):
-    """Return the inches of a page between its margins: width and height."""
+    """Return the width and height of a page between its margins, in inches."""
     from docx.shared import Length
 
     page = file.sections[0]
@@ -89,7 +89,7 @@ def _add_table(file, frame):
 
 
 def _add_grid(file, rows, right, bold=None):
-    """Add a table of these rows, the heads first; text between marks is bold."""
+    """Add a table of rows, with the header first; text between marks is bold."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.shared import Inches, Pt
 
@@ -101,17 +101,17 @@ def _add_grid(file, rows, right, bold=None):
     ]
     widths, points = _widths(plain, _page(file)[0], points)
     for column, width in zip(grid.columns, widths, strict=True):
-        column.width = Inches(width)  # LibreOffice takes this, Word that of the cells
+        column.width = Inches(width)  # used by LibreOffice; Word uses the width of cells
     for i, row in enumerate(rows):
         cells = grid.rows[0].cells if i == 0 else grid.add_row().cells
         for column, (cell, value) in enumerate(zip(cells, row, strict=True)):
             cell.width = grid.columns[column].width
             paragraph = cell.paragraphs[0]
-            paragraph.paragraph_format.keep_with_next = i == 0  # the head stays with its table
+            paragraph.paragraph_format.keep_with_next = i == 0  # keep the header with its table
             for place, part in enumerate(str(value).split(bold) if bold else [value]):
                 run = paragraph.add_run(_plain(part))
                 run.font.size = Pt(points)
-                if bold and i:  # the style has the first column in bold
+                if bold and i:  # the style makes the first column bold
                     run.bold = place % 2 == 1
             if column in right:
                 paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
@@ -120,9 +120,9 @@ def _add_grid(file, rows, right, bold=None):
 
 def _widths(rows, widest, points):
     """
-    Return the inches of each column and the points of letters, in which the longest word fits.
+    Return column widths in inches and a font size in points at which the longest word fits.
 
-    The rest of the width is shared out by the longest text of each column.
+    The remaining width is distributed in proportion to the longest text of each column.
     """
     columns = [[str(value) for value in column] for column in zip(*rows, strict=True)]
     words = [
@@ -153,5 +153,5 @@ def _add_picture(file, picture):
     most = min(widest, picture.figure.get_figwidth()) / shape.width.inches
     scale = min(most, _TALLEST * tallest / shape.height.inches)
     shape.width, shape.height = round(scale * shape.width), round(scale * shape.height)
-    shape._inline.docPr.set("descr", _plain(picture.alt))  # for those who cannot see it
+    shape._inline.docPr.set("descr", _plain(picture.alt))  # alternative text
     file.add_paragraph(_plain(picture.alt), "Caption")
