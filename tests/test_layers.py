@@ -52,6 +52,7 @@ def imports():
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", ["evidence", "fitting", "posteriors", "measures"])
 def test_no_imports_in_a_circle(folder):
     inside = f"bayescm.{folder}."

@@ -66,6 +66,7 @@ def test_point_and_posterior_leave_out_the_classes_that_scikit_learn_leaves_out(
     assert table.attrs["caution"].endswith(f": {left_out}.")
 
 
+@pytest.mark.long
 def test_a_listed_class_without_examples_hardly_changes_an_average():
     actual, predicted = _predictions(2, 400)
     names = ["f1_macro", "balanced_accuracy", "recall_weighted"]
@@ -78,6 +79,7 @@ def test_a_listed_class_without_examples_hardly_changes_an_average():
     assert "balanced accuracy" in eight.attrs["caution"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of", ["parameter", "predictive"])
 def test_every_member_of_a_batch_leaves_out_its_own_classes(of):
     tables = np.array([[[9, 1, 0], [2, 7, 0], [0, 0, 0]], [[9, 1, 2], [2, 7, 1], [1, 1, 8]]])
@@ -134,6 +136,7 @@ def test_differences_and_ranks_are_of_the_same_averages_as_the_summary(name):
         assert "partly a difference between classes" in answer.attrs["caution"]
 
 
+@pytest.mark.long
 def test_folds_and_groups_keep_a_class_that_only_some_of_them_lack():
     tables = np.array([[[9, 1, 0], [2, 7, 0], [0, 0, 0]], [[9, 1, 2], [2, 7, 1], [1, 1, 8]]] * 3)
     for dim in ("fold", "group"):
@@ -224,6 +227,7 @@ def test_a_report_says_which_classes_its_averages_leave_out():
 # Point estimates outside their own interval.
 
 
+@pytest.mark.long
 def test_a_point_outside_its_own_interval_comes_with_the_reason():
     counts = bcm.from_predictions(*_predictions(12, 20), labels=range(4))
     strong = bcm.summary(counts, ["f1_macro", "accuracy"], concentration=2.0).attrs["caution"]

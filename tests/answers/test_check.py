@@ -212,6 +212,7 @@ def test_no_outcome_of_draws_is_a_matter_of_luck():
     assert {table["outcome"].item() for table in near} == {"not yet known"}
 
 
+@pytest.mark.long
 def test_what_is_needed_of_items_would_decide():
     scores = np.random.default_rng(2).beta(4, 2, 40)
     items = bcm.from_item_scores(scores, range=(0, 1))
@@ -242,6 +243,7 @@ def test_one_more_example_is_one():
     assert bcm.check(counts, "recall > 0.5")["needed"].tolist() == ["1 more positive"]
 
 
+@pytest.mark.long
 def test_scores_are_checked_in_each_fold_and_each_group():
     rng = np.random.default_rng(5)
     truth, part = np.arange(60) % 2, np.array(["b", "a", "c"])[np.arange(60) // 20]

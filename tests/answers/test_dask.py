@@ -71,6 +71,7 @@ def test_a_local_cluster_of_distributed_answers_the_same():
     np.testing.assert_allclose(found, bcm.interval(COUNTS, "f1"))
 
 
+@pytest.mark.long
 def test_it_is_said_how_many_posteriors_are_sampled(monkeypatch, capsys):
     drawn = bcm.fit(COUNTS[:2], draws=50, random_seed=0)
     monkeypatch.setattr(sampled, "watched", lambda: True)

@@ -88,6 +88,7 @@ def test_costs_of_items_have_the_uncertainty_of_their_mean():
     assert (fixed["cost_lower"] == fixed["cost"]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cost", "message"),
     [

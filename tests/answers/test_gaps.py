@@ -177,6 +177,7 @@ def groups_of(hits, size):
     return bcm.from_cells(tp=tp, fn=size - tp, **negatives).rename(batch="group")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("hits", "size"), [((28, 18), 30), ((5, 9), 10), ((88, 61), 100)])
 @pytest.mark.parametrize("measure", ["recall", "f1"])
 def test_the_gap_of_two_groups_is_their_comparison(hits, size, measure):
@@ -207,6 +208,7 @@ def test_the_gap_of_two_sets_of_classifiers_and_of_items_is_their_comparison():
     np.testing.assert_allclose(found, np.sort(np.abs([row["lower"], row["upper"]])), atol=0.012)
 
 
+@pytest.mark.long
 def test_the_interval_of_groups_that_may_be_equal_starts_at_the_end_of_the_scale():
     lengths = []
     for size in (20, 200):

@@ -54,6 +54,7 @@ def cells(text):
     return [[cell.strip() for cell in row] for row in split]
 
 
+@pytest.mark.long
 def test_classifiers_by_data_sets_below_the_measures(summary, comparisons):
     table = cells(bcm.latex_table(summary, comparison=comparisons))
     assert table[0][1:] == [r"\multicolumn{2}{c}{F1}", r"\multicolumn{2}{c}{MCC}"]
@@ -247,6 +248,7 @@ def test_members_that_tie_are_all_bold_and_the_caption_says_so():
     assert "Bold: the best by its expected rank; several in a column are tied." in text
 
 
+@pytest.mark.long
 def test_the_caption_says_where_marks_are_by_another_model_than_intervals():
     actual = RNG.integers(0, 2, 60)
     answers = {
@@ -281,6 +283,7 @@ def test_small_numbers_are_decimals_and_what_is_undefined_is_marked():
 # Differences and ranks.
 
 
+@pytest.mark.long
 def test_a_comparison_has_its_pairs_below_each_other():
     table = bcm.compare(SETS, "f1")
     text = bcm.latex_table(table)
@@ -313,6 +316,7 @@ def test_what_is_of_summaries_is_refused_of_others(comparisons):
             bcm.latex_table(comparisons["wdbc"], **options)
 
 
+@pytest.mark.long
 def test_wide_tables_have_smaller_letters_then_measures_below_each_other_then_a_warning():
     more = {f"data set {number}": SETS["wdbc"] for number in range(9)}
     by_number = {

@@ -38,6 +38,7 @@ def with_circle():
     return lead
 
 
+@pytest.mark.long
 def test_win_rates_are_those_of_the_measure():
     votes = votes_on(transitive(4), 300, 1)
     table = preferences.win_rates(votes, kind="eti")

@@ -54,6 +54,7 @@ def apart(table):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("evidence", "measure", "options"),
     [
@@ -194,6 +195,7 @@ def test_of_two_classifiers_the_better_is_the_best():
     np.testing.assert_allclose(table["p_best"], [p_better, 1 - p_better], atol=0.005)
 
 
+@pytest.mark.long
 def test_pairs_in_a_circle_are_cautioned_of_and_tell_none_apart():
     rng = np.random.default_rng(0)
     rows = [

@@ -13,6 +13,7 @@ COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 PAIR = ("recall", "precision")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [(65, 15, 35, 30), (9, 0, 1, 30), (650, 150, 3, 9000)])
 def test_regions_hold_their_share_of_fresh_draws(cells):
     counts = bcm.from_cells(**dict(zip(("tp", "fn", "fp", "tn"), cells, strict=True)))
@@ -68,6 +69,7 @@ def test_a_region_for_every_class():
         bcm.answers.region(counts, ("recall", "f1_macro"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", cases("caelen-predictive-MCC"))
 def test_caelens_correlation(case):
     order = ("tp", "tn", "fp", "fn")

@@ -37,6 +37,7 @@ def table(slices):
     return bcm.worst_slices(slices, "recall", threshold=0.7, k=BAD, draws=1000)
 
 
+@pytest.mark.long
 def test_those_that_are_bad_are_flagged_worst_first(table):
     assert set(table[table["flagged"]]["group"]) == {f"s{place}" for place in range(BAD)}
     assert set(table.head(BAD)["group"]) == set(table[table["flagged"]]["group"])
@@ -96,6 +97,7 @@ def test_an_empty_slice_is_answered_and_not_flagged(slices):
     assert not row["flagged"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("keywords", "problem"),
     [

@@ -91,6 +91,7 @@ def test_more_classes_at_a_set_prevalence():
     assert row["mean"] == pytest.approx(expected, abs=0.02)
 
 
+@pytest.mark.long
 def test_the_estimand_has_a_column_where_it_has_a_name():
     sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[9, 4, 20], tn=[41, 50, 30])
     sites = sites.rename(batch="group")
@@ -139,6 +140,7 @@ def test_results_have_no_usual_measures_and_are_compared():
         bcm.summary(bcm.from_results(table))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["eti", "hdi"])
 def test_measures_of_one_call_are_those_that_are_asked_alone(kind):
     counts = bcm.from_cells(tp=30, fn=4, fp=2, tn=90)
@@ -265,6 +267,7 @@ def test_the_point_of_a_fit_is_that_of_the_evidence(model, keywords):
         np.testing.assert_allclose(sampled["point"], direct["point"])
 
 
+@pytest.mark.long
 def test_few_groups_are_said_to_tell_little_of_all_there_may_be():
     """The mean of the population of two sites lies below both, drawn there by the prior."""
     sites = bcm.from_cells(tp=[180, 170], fn=[10, 20], fp=[20, 15], tn=[150, 160])

@@ -22,6 +22,7 @@ def test_copies_of_every_example_double_the_effect():
     assert two == pytest.approx(2 * one)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", ["recall", "f1", "mcc"])
 def test_independent_examples_have_no_effect(measure):
     rng = np.random.default_rng(1)

@@ -19,6 +19,7 @@ def test_equal_correlations(case):
     assert result == pytest.approx(float(case["expected"]["q"]), abs=case["tol"]["abs"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", cases("delta-joint"))
 @pytest.mark.parametrize("form", ["I", "II_shared", "II_diag"])
 def test_correlations_of_measures(case, form):

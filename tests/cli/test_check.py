@@ -29,6 +29,7 @@ def run(tmp_path, monkeypatch, capsys):
 COLUMNS = ("--actual", "y", "--predicted", "new")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("required", "status"),
     [

@@ -58,6 +58,7 @@ def table(capsys, *arguments):
     return pd.read_csv(io.StringIO(out))
 
 
+@pytest.mark.long
 def test_sample_files_of_lm_evaluation_harness(capsys, folder):
     out = folder / "out"
     asked = ["--sample-metric", "exact_match", "--sample-filter", "strict-match"]

@@ -50,6 +50,7 @@ def rows(text):
     return [row["mean"] for row in json.loads(text)]
 
 
+@pytest.mark.long
 def test_indicators_are_the_labels(folder, capsys):
     evidence = bcm.from_multilabel(
         folder["y"], {"y_hat": folder["y_hat"], "b": folder["b"]}, labels=LABELS
@@ -76,6 +77,7 @@ def test_some_labels_are_named(folder, capsys):
     np.testing.assert_allclose(rows(text), expected, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -95,6 +97,7 @@ def test_what_is_wrong_is_named(line, words, capsys):
     assert words in problem
 
 
+@pytest.mark.long
 def test_a_monitor_takes_them(capsys):
     line = "monitor add labels.csv --store e.db --batch a --indicators --actual y_* --predicted b_*"
     code, text, problem = run(f"{line} --label cat --label dog --label fox", capsys)

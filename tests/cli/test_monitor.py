@@ -24,6 +24,7 @@ def run(tmp_path, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.long
 def test_from_a_file_to_what_is_known(run):
     add = ("add", "a.csv", "--store", "e.db", "--batch", "monday", "--positive", "sick")
     code, said = run(*add)
@@ -74,6 +75,7 @@ def test_what_comes_late_or_corrects_is_said_in_one_line(run):
     assert json.loads(status)[0]["batches"] == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -170,6 +172,7 @@ def test_what_is_asked_for_every_time_stands_in_a_file(run, tmp_path):
     assert "recall" in run("status", "--config", "elsewhere/other.toml")[1].out
 
 
+@pytest.mark.long
 def test_a_name_that_the_store_lacks_is_begun_on_purpose(run, tmp_path):
     add = ("add", "a.csv", "--store", "e.db", "--batch", "1", "--positive", "sick")
     assert run(*add, "--classifier", "spam filter")[0] == 0
@@ -224,6 +227,7 @@ def two_classifiers(run, tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("two_classifiers")
 def test_a_file_may_say_something_else_of_each_classifier(run):
     rows = json.loads(run("status", "--format", "json")[1].out)
@@ -274,6 +278,7 @@ def test_the_dashboard_goes_by_the_file_too(two_classifiers, monkeypatch):
         assert not state.rules_of("risk").get("floor")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -373,6 +378,7 @@ def test_who_is_asked_about_is_the_only_one_or_has_to_be_named(run, tmp_path):
         assert "--classifier" in said.err
 
 
+@pytest.mark.long
 def test_the_latest_batch_is_one_that_counts(run, tmp_path):
     (tmp_path / "b.csv").write_text("actual,predicted\n1,1\n0,0\n0,1\n")
     with bcm.online.Monitor(tmp_path / "e.db", "spam") as monitor:
@@ -411,6 +417,7 @@ def test_the_prior_of_items_is_that_of_the_command_line_or_of_its_table(run, tmp
     assert mean() == mean(*named) == pytest.approx(prior)
 
 
+@pytest.mark.long
 def test_a_name_that_is_a_date_is_the_time_of_the_batch(run):
     add = ("add", "a.csv", "--store", "e.db", "--positive", "sick", "--batch")
     assert "recorded with the time of its name, 2026-01-31T00:00Z" in run(*add, "2026-01-31")[1].out

@@ -28,6 +28,7 @@ TURNED = "yhat,ill,well\nill,65,35\nwell,15,30\n"
 STATED = "t.csv: rows ('yhat') are predicted, columns are actual: TP 65, FN 15, FP 35, TN 30"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("style", ["json", "csv", "table", "markdown"])
 @pytest.mark.parametrize("command", ["summary", "check"])
 def test_the_cells_are_stated_on_the_error_stream_alone(run, command, style):
@@ -105,6 +106,7 @@ FILES = {  # command line, and a file with decimal commas
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FILES)
 def test_decimal_commas_in_every_kind_of_number(run, name):
@@ -135,6 +137,7 @@ LISTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", LISTS)
 def test_lists_of_labels_as_text(run, name):

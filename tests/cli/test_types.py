@@ -92,6 +92,7 @@ def test_every_option_of_evidence_is_a_column_of_a_type():
     assert fields == columns | cells | {"file", "records", "decimal", "thousands"}
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SEVERAL | SINGLE)
 def test_summary_and_interval_take_every_type(run, name):

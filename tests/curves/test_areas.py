@@ -216,6 +216,7 @@ def test_the_columns_are_those_of_every_comparison():
     assert "good is better than worse in AUC" in row["sentence"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_areas_agree_with_delong(seed):
     evidence = bcm.from_scores(*pair(seed=seed))
@@ -224,6 +225,7 @@ def test_areas_agree_with_delong(seed):
     assert ours["sd"] == pytest.approx(theirs["sd"], rel=0.1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", ["auc", "average_precision", "partial_auc(0.2)", "max_f1"])
 def test_copies_do_not_differ_in_anything(measure):
     actual, scores = pair(80)

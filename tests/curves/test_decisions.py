@@ -232,6 +232,7 @@ def test_a_labelled_matrix_of_costs_is_read_by_its_labels(calibrated):
         assert bcm.curves.expected_cost(evidence, costs, thresholds=[0.2])["cost"] == want
 
 
+@pytest.mark.long
 def test_bounds_are_within_their_error_of_those_of_many_draws(sample):
     evidence = bcm.from_probabilities(*sample)
     many = bcm.curves.decision_curve(evidence, thresholds=AT, draws=200_000, random_seed=1)

@@ -9,6 +9,7 @@ from bayescm.curves import predictive_values
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["hdi", "eti"])
 def test_values_are_those_of_draws_of_both_rates(kind):
     values = predictive_values(COUNTS, [0.2, 0.01], kind=kind)

@@ -164,6 +164,7 @@ def inside(draws, bounds):
     return ((draws >= low) & (draws <= high)).all("x").mean().item()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("prob", [0.5, 0.8, 0.95])
 def test_a_simultaneous_band_holds_that_share_of_whole_curves(prob):
     assert inside(walks(), band(walks(), prob=prob)) == pytest.approx(prob, abs=0.01)

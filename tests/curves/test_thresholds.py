@@ -148,6 +148,7 @@ def test_scores_that_are_all_infinite_have_a_threshold_too():
     assert curves.best_threshold(evidence, "f1", draws=50).threshold == np.inf
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("top_is_positive", [True, False])
 def test_beyond_all_scores_a_rate_is_uncertain(top_is_positive):
     rng = np.random.default_rng(8)

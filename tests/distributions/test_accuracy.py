@@ -31,6 +31,7 @@ def _distribution(table, measure):
     return bcm.posteriors.dirichlet_multinomial(counts).distribution(bcm.measures.resolve(measure))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["hdi", "eti"])
 @pytest.mark.parametrize(("table", "measure"), PAIRS)
 def test_ends_are_good_to_the_default_accuracy_and_the_error_says_so(table, measure, kind):
@@ -45,6 +46,7 @@ def test_ends_are_good_to_the_default_accuracy_and_the_error_says_so(table, meas
     assert (error > 1e-9 * length).all()  # it is not as accurate as if 1e-9 were requested
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("table", "measure"), PAIRS)
 def test_tails_keep_their_ratio(table, measure):
     distribution = _distribution(table, measure)
@@ -63,6 +65,7 @@ def test_a_coarse_accuracy_leaves_probabilities_as_they_are():
     np.testing.assert_array_equal(coarse.sf(x), distribution.sf(x))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", TABLES)
 def test_quantiles_are_good_to_a_part_of_the_local_spread(table):
     distribution = _distribution(table, "mcc")
@@ -72,6 +75,7 @@ def test_quantiles_are_good_to_a_part_of_the_local_spread(table):
     assert (np.abs(distribution.quantile(q) - accurate.quantile(q)) < 4e-4 * spread).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", [0, 8])
 def test_an_expected_loss_is_the_integral_of_the_distribution_function(change):
     def difference_of_f1(cells):

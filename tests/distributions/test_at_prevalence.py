@@ -52,6 +52,7 @@ def tables(size, seed):
 CASES = list(tables(10, 7))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["precision", "overlap"])
 @pytest.mark.parametrize(("cells", "prevalence"), CASES)
 def test_quantiles_have_their_mass_below_them(name, cells, prevalence):
@@ -83,6 +84,7 @@ def test_batches_at_a_prevalence_are_their_members(name, kind):
     np.testing.assert_allclose(batch, alone, atol=4e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("prevalence", [(2.0, 5.0), (30.0, 700.0)])
 @pytest.mark.parametrize("name", ["overlap", "lift"])
 def test_uncertain_prevalence_without_false_positives(name, prevalence):
@@ -131,6 +133,7 @@ def test_overlap_next_to_one_is_a_number(kind):
     assert np.isfinite(error).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cells", "prevalence"),
     [([[4, 0], [4, 6]], 0.15), ([[12, 0], [7, 9]], 0.2), ([[3, 0], [2, 4]], 0.3)],

@@ -32,6 +32,7 @@ def _check_tails(name, weights, ends, tails, atol):
     assert (reached >= np.subtract(tails, atol)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ATTACKED)
 @pytest.mark.parametrize("kind", ["eti", "hdi"])
 def test_counts_that_were_once_wrong(name, kind):

@@ -60,6 +60,7 @@ def test_more_classes_than_two_have_recall_for_balanced_accuracy():
     assert recall.attrs["how"] == "moments"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["f1_macro", "precision_macro", "mcc"])
 def test_a_hopeless_matrix_in_a_batch_is_asked_of_the_slow_way(name):
     hopeless = np.diag([0, 1, 60])

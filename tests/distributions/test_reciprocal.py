@@ -27,6 +27,7 @@ def number_needed(table):
     return number.with_tolerance(1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_probabilities_and_quantiles_are_those_of_youdens_j(table):
     youden, number = posterior_of(table).distribution(catalogue.informedness), number_needed(table)
@@ -74,6 +75,7 @@ def test_moments_are_those_of_draws_and_infinite_where_a_useless_test_is_likely(
     assert weak.center() == weak.quantile(0.5)
 
 
+@pytest.mark.long
 def test_a_batch_is_its_members():
     columns = np.array([*TABLES.values()]).T
     batch = bcm.from_cells(**dict(zip(("tp", "fn", "fp", "tn"), columns, strict=True)))

@@ -22,6 +22,7 @@ def test_the_steps_of_the_page_are_those_of_the_call():
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "file", "function"),
     [

@@ -59,6 +59,7 @@ WITH_PYTHON = [page for page in PAGES if blocks(page, ["python"])]
 WITH_COMMANDS = [page for page in PAGES if list(commands(page))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.name)
 def test_commands_and_their_options_are_there(page, capsys):
     for words in commands(page):

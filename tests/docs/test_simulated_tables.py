@@ -18,6 +18,7 @@ def tables(monkeypatch):
     sys.modules.pop("coverage_table", None)
 
 
+@pytest.mark.long
 def test_every_table_has_its_file(tables):
     assert len(tables) > 80
     assert {name for name, maker, _, _ in tables if not maker} == set()
@@ -25,6 +26,7 @@ def test_every_table_has_its_file(tables):
         assert (DOCS.parent / maker).exists(), name
 
 
+@pytest.mark.long
 def test_every_table_has_its_call_and_its_seed(tables):
     without = [
         name
@@ -34,5 +36,6 @@ def test_every_table_has_its_call_and_its_seed(tables):
     assert without == []
 
 
+@pytest.mark.long
 def test_every_table_is_on_a_page(tables):
     assert [name for name, _, _, pages in tables if not pages] == []

@@ -23,6 +23,7 @@ from bayescm.evidence.scores import score_arrays
 from bayescm.measures.curves import Curve, auc, tpr_at
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("population", POPULATIONS)
 @pytest.mark.parametrize("area", [0.8, 0.96, 0.99])
 def test_populations_have_the_area_of_their_setting(population, area):

@@ -21,6 +21,7 @@ def test_marginal_likelihoods_are_within_their_errors(model):
     assert (table["difference"].abs() < 4).all()
 
 
+@pytest.mark.long
 def test_importance_sampling_agrees_with_itself():
     first, second = (by_importance_sampling(np.random.default_rng(seed)) for seed in (1, 2))
     assert first.error < 0.005

@@ -6,6 +6,7 @@ from sklearn import metrics
 from validation.multilabel import COMPARED, DESIGNS, MEASURES, values
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", DESIGNS)
 def test_values_are_those_of_scikit_learn_and_weights_are_repetitions(design):
     rng = np.random.default_rng(3)

@@ -10,6 +10,7 @@ def run(name, table, case, **options):
     return experiment.run(case, **options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", ["prior", "fixed", "drift"])
 def test_every_case_has_a_row_for_each_measure_and_method(table):
     (experiment,) = experiments("online", table)

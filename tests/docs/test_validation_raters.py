@@ -51,6 +51,7 @@ def test_coverage_with_and_without_the_judge_is_counted_from_the_intervals():
     assert row["relative_width"] == pytest.approx(0.35)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", [1, 28])
 def test_labels_are_as_many_of_each_class_and_the_population_is_not(case):
     setting = judges.TRANSFERS[case]

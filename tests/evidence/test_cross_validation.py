@@ -102,6 +102,7 @@ def test_every_splitter_tells_its_design(cv, dims, expected):
     assert design(counts) == (expected[0], share, expected[2])
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:A bound has a numerical error")  # of tests of eight examples
 @pytest.mark.parametrize("splits", [2, 3, 7, 10])
 @pytest.mark.parametrize("share", [0.05, 0.33, 0.9])

@@ -48,6 +48,7 @@ NAMES = [pytest.param(name, marks=pytest.mark.long) if name in LONG else name fo
 ASKED = {"actual": "y", "predicted": "p", "by": {"group": "site"}}
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
 @pytest.mark.filterwarnings("ignore:The .future.infer_string:Warning")
 @pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")
@@ -89,6 +90,7 @@ SCORED["a"], SCORED["b"] = RNG.normal(SCORED["y"]), RNG.normal(SCORED["y"] / 2)
 EDGES = [-0.5, 0.25, 0.5, 2.0]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
 @pytest.mark.filterwarnings("ignore:The .future.infer_string:Warning")
 @pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")

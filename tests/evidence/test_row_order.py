@@ -162,6 +162,7 @@ DOORS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of few examples and useless judges
 @pytest.mark.parametrize("door", DOORS)
 def test_rows_in_another_order_are_refused_in_every_column(door):

@@ -29,6 +29,7 @@ EVIDENCE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EVIDENCE)
 def test_what_is_loaded_is_what_was_saved(name, tmp_path):
     bcm.save(EVIDENCE[name], tmp_path / "evidence.nc")

@@ -65,6 +65,7 @@ def tree():
     return xr.DataTree.from_dict(groups)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EVIDENCE)
 def test_every_model_of_counts_stores_the_positive_class(name):
     others = {"binormal", "calibration", "dirichlet_calibration", "scores"}

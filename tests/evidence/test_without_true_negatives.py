@@ -64,6 +64,7 @@ def test_a_ledger_does_not_store_zero_true_negatives(tmp_path):
         assert monitor.add("monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
 
 
+@pytest.mark.long
 def test_default_measures_comparisons_and_reports(tmp_path):
     assert bcm.summary(COUNTS)["measure"].tolist() == ["precision", "recall", "f1"]
     other = bcm.from_cells(tp=70, fn=10, fp=30, tn=None)

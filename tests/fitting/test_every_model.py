@@ -122,6 +122,7 @@ def test_every_model_is_here():
     assert list(EVIDENCE) == list(OBSERVATIONS) == bcm.models.__all__
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 def test_arviz_summarises_it(fits, name):
     table = az.summary(fits[name], kind="stats", round_to="none")

@@ -49,6 +49,7 @@ FITTED = [
 QUICK = {"draws": 1000, "chains": 2, "random_seed": 3}
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", FITTED)
 def test_a_fit_has_the_summary_of_its_evidence(name, tmp_path):
@@ -76,6 +77,7 @@ def test_a_fit_compares_its_systems_as_the_evidence_does():
     assert bool(fitted["paired"].iloc[0])
 
 
+@pytest.mark.long
 def test_a_fit_of_results_compares_as_the_results_do():
     results = EVIDENCE["results"]
     tree = bcm.fit(results, **QUICK)
@@ -105,6 +107,7 @@ def test_measures_follow_from_the_variables_of_a_tree(name, measure):
     np.testing.assert_allclose(values, tree["posterior"][measure].values, atol=1e-9)
 
 
+@pytest.mark.long
 def test_measures_of_scores_follow_from_the_masses_of_every_classifier():
     evidence = EVIDENCE["scores of several"]
     tree = bcm.fit(evidence, **QUICK)
@@ -176,6 +179,7 @@ def test_measures_given_the_variables_are_those_of_the_evidence(name, measure, o
     np.testing.assert_allclose(found["sd"], expected["sd"], rtol=0.15)
 
 
+@pytest.mark.long
 def test_the_curve_of_the_variables_decides_the_calibration_error():
     """Not the direct posterior's own curve."""
     evidence = EVIDENCE["probabilities"]
@@ -225,6 +229,7 @@ def test_fits_by_nuts_have_the_default_measures_of_their_evidence(name):
     assert (np.abs(found["mean"] - expected["mean"]) < 0.5 * expected["sd"]).all()
 
 
+@pytest.mark.long
 def test_a_distance_from_calibration_has_the_limits_of_the_evidence():
     rng = np.random.default_rng(3)
     probability = rng.random(150).round(2)

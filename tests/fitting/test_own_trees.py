@@ -100,6 +100,7 @@ def test_trees_whose_log_likelihoods_differ_in_kind_are_warned_about():
 # Reports of many members
 
 
+@pytest.mark.long
 def test_a_report_of_many_members_has_several_figures(tmp_path):
     rng = np.random.default_rng(1)
     labels = {"actual": ["n", "p"], "predicted": ["n", "p"], "group": range(30)}
@@ -121,6 +122,7 @@ def test_a_report_of_many_members_has_several_figures(tmp_path):
     assert "Part 2 of 2." in text
 
 
+@pytest.mark.long
 def test_a_report_of_a_hundred_folds_has_several_figures():
     rng = np.random.default_rng(1)
     counts = xr.DataArray(
@@ -141,6 +143,7 @@ def test_a_report_of_a_hundred_folds_has_several_figures():
 # What a tree says about its origin
 
 
+@pytest.mark.long
 def test_a_tree_has_its_seed_and_versions():
     counts = SITES.sum("group")
     for seed in (3, None, np.random.SeedSequence(3)):

@@ -25,6 +25,7 @@ SHARES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("counts", "prevalence", "expected"), SHARES)
 def test_shares_mean_the_same_to_both_routes(counts, prevalence, expected):
     settings = {"model": "fixed_totals", "prevalence": prevalence}
@@ -36,6 +37,7 @@ def test_shares_mean_the_same_to_both_routes(counts, prevalence, expected):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "concentration",
     [

@@ -74,6 +74,7 @@ def test_two_filters_are_not_two_attempts(samples):
         lm_eval(file, filter="strict")
 
 
+@pytest.mark.long
 def test_runs_of_one_task_are_attempts_and_tasks_are_slices(samples, tmp_path):
     for hour in ("01", "02", "03"):
         samples("a", "gsm8k", records([1, 0]), f"2026-01-31T{hour}-00-00.000000")

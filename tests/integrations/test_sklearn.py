@@ -191,6 +191,7 @@ def test_searches_that_do_not_tell_are_errors():
     assert bcm.sklearn.from_search(unknown, test_share=0.1).sizes["run"] == 3
 
 
+@pytest.mark.long
 def test_a_report_of_a_search_is_about_one_data_set(tmp_path):
     path = bcm.report(bcm.sklearn.from_search(fitted_search()), tmp_path / "search.md")
     assert "say nothing about other data sets" in path.read_text()

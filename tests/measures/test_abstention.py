@@ -67,6 +67,7 @@ def test_a_tree_answers_alike():
             np.testing.assert_allclose(ours, plain, atol=0.015)
 
 
+@pytest.mark.long
 def test_classifiers_that_abstain_on_different_examples_are_compared_as_pairs():
     both = bcm.from_classifiers(TRUTH, {"a": ANSWERS, "b": SAID}, abstain="refused")
     table = bcm.compare(both, ["accuracy", "coverage", "accuracy_of_all"])

@@ -71,6 +71,7 @@ def test_wrong_answers_are_equal_in_some_way(way):
     assert way.alike(np.zeros((1, 4), int)) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "canonical"),
     [

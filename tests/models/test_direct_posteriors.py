@@ -215,6 +215,7 @@ def check_variables(model, drawn, size):
         assert drawn[variable.name].size == size * np.prod(shape), variable.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", OPEN, ids=names(OPEN))
 def test_draws_have_the_variables_of_the_model(case):
     model = getattr(models, case.model)(case.evidence, **case.keywords)

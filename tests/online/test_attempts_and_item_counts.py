@@ -70,6 +70,7 @@ def test_the_items_are_those_that_were_added(kind):
                 assert items[cell].sum() == sum(batch[cell].sum() for batch in batches)
 
 
+@pytest.mark.long
 def test_the_summary_is_that_of_all_items(kind):
     measure = KINDS[kind][2]
     with Monitor("sqlite://", "system", measures=[measure]) as monitor:
@@ -85,6 +86,7 @@ def test_the_summary_is_that_of_all_items(kind):
         np.testing.assert_allclose(last, row[["lower", "upper"]].to_numpy(float))
 
 
+@pytest.mark.long
 def test_a_change_and_a_floor_are_found(kind):
     measure = KINDS[kind][2]
     with Monitor("sqlite://", "system", measures=[measure]) as monitor:

@@ -241,6 +241,7 @@ def test_the_command_adds_and_says(tmp_path, capsys):
     assert "no such challenge" in run("--name", "another")[1].err
 
 
+@pytest.mark.long
 def test_prob_of_the_file_is_of_intervals_and_not_of_a_challenge(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "monitor.toml").write_text('store = "e.db"\nprob = 0.8\n')

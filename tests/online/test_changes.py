@@ -71,6 +71,7 @@ def test_changes_are_found_one_after_the_other_and_stay_as_batches_come():
         assert so_far == [(first, raised) for first, raised in found if raised < length]
 
 
+@pytest.mark.long
 def test_the_last_change_is_known_without_those_before():
     with monitor_of(HOURS) as monitor:
         batches = monitor.batches()
@@ -101,6 +102,7 @@ def test_alarms_say_in_words_what_one_is_called_about():
         assert change["limit"] == pytest.approx(0.8, abs=0.01)
 
 
+@pytest.mark.long
 def test_a_drop_is_one_incident_which_is_closed_when_it_is_over():
     with monitor_of(HOURS[:36]) as monitor:
         (incident,) = monitor.incidents(floor=FLOOR).to_dict("records")
@@ -126,6 +128,7 @@ def test_what_is_bad_for_a_batch_or_two_is_over_with_the_good_ones_after_it(n_ba
         assert monitor.summary().set_index("measure").loc["recall", "lower"] > 0.85
 
 
+@pytest.mark.long
 def test_a_second_alarm_of_a_change_has_the_bayes_factor_of_its_formula():
     with monitor_of([45, 44, 46, 45] * 3 + [20] + [45, 46, 44, 45] * 2) as monitor:
         batches = monitor.batches()

@@ -367,6 +367,7 @@ def _labels(monitor):
     return empty["label" if "label" in empty.coords else "actual"].values.tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", BATCHES)
 def test_every_type(kind, tmp_path):
     """Classes are renamed and added, or the error says why there are none."""
@@ -425,6 +426,7 @@ def test_ratings_get_a_class(tmp_path):
         assert evidence["counts"].sum() == 120
 
 
+@pytest.mark.long
 def test_partly_labelled_examples_get_a_class_and_no_change(tmp_path):
     def batch(day, labels):
         rng = np.random.default_rng(day)
@@ -445,6 +447,7 @@ def test_partly_labelled_examples_get_a_class_and_no_change(tmp_path):
         assert set(monitor.partly_labelled()["judge"].values) == {"sales", "fix", "legal"}
 
 
+@pytest.mark.long
 def test_labels_of_examples_get_a_class_and_no_change(tmp_path):
     def batch(day, labels):
         rng = np.random.default_rng(day)

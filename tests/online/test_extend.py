@@ -22,6 +22,7 @@ def tables(n, seed=0):
     return counts.assign_coords(batch=[f"b{number}" for number in range(n)])
 
 
+@pytest.mark.long
 def test_it_is_what_add_records(tmp_path):
     counts = tables(25)
     with (
@@ -135,6 +136,7 @@ def test_a_process_that_is_killed_leaves_whole_blocks(tmp_path):
     assert 0 < table["entries"].iloc[0] < 100_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", BATCHES)
 def test_every_type_takes_many_batches_and_empty_ones(kind, tmp_path):
     batch, edges = BATCHES[kind], np.linspace(-3, 4, 21) if kind == "scores" else None

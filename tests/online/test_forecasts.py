@@ -112,6 +112,7 @@ def test_what_is_known_of_probabilities_is_known_since_what_comes_true_has_chang
         assert "change" in [line.get_label() for line in monitor.plot().axes[0].lines]
 
 
+@pytest.mark.long
 def test_another_population_and_better_forecasts_of_it_are_no_incident():
     rng = np.random.default_rng(5)
     batches = [batch(rng, 500) for _ in range(15)]
@@ -192,6 +193,7 @@ def test_the_linearized_posterior_is_that_of_drawn_shares(name):
         np.testing.assert_allclose(distribution.hdi(0.9)[step], alone.hdi(0.9), rtol=1e-6)
 
 
+@pytest.mark.long
 def test_intervals_are_of_the_kind_that_is_asked_for(drifting):
     monitor = Monitor(drifting, "risk")
     shortest, central = (monitor.summary(kind=kind) for kind in ("hdi", "eti"))
@@ -332,6 +334,7 @@ def test_the_command_line_takes_probabilities(tmp_path, capsys):
     run("verify", "--store", store)
 
 
+@pytest.mark.long
 def test_pictures_show_what_is_tolerated():
     rng = np.random.default_rng(0)
     with bcm.online.Monitor("sqlite://", "risk") as monitor:

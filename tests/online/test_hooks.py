@@ -103,6 +103,7 @@ def test_two_pages_for_one_incident_and_one_for_one_that_is_over():
         assert notify(monitor, late, floor=FLOOR, dry_run=True).empty
 
 
+@pytest.mark.long
 def test_an_incident_that_is_acknowledged_gives_no_page_and_takes_no_further_alarm():
     got = []
     with Monitor("sqlite://", "spam filter", measures=["recall"]) as monitor:
@@ -134,6 +135,7 @@ def test_an_incident_whose_batch_is_corrected_gives_no_second_page():
         assert len(got) == 1
 
 
+@pytest.mark.long
 def test_an_incident_that_a_correction_takes_away_is_closed():
     got = []
     hook = Hook("list", got.append)
@@ -162,6 +164,7 @@ def test_an_incident_that_a_correction_takes_away_is_closed():
     assert closed["sentence"].endswith(opened["sentence"])
 
 
+@pytest.mark.long
 def test_a_page_of_other_rules_is_not_closed_by_these():
     got = []
     hook = Hook("list", got.append)
@@ -221,6 +224,7 @@ def test_a_url_gets_it_signed_and_is_tried_again(store, receiver):
     assert json.loads(body)["classifier"] == "spam filter"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("status", "times"), [(500, 3), (404, 1), (302, 1)])
 def test_what_fails_for_good_is_said_and_not_handed_over_again(receiver, status, times):
     receiver.answers += [status] * 9

@@ -64,6 +64,7 @@ def worse():
     return monitor
 
 
+@pytest.mark.long
 def test_every_item_is_kept(worse):
     items = worse.item_scores()
     assert items.sizes == {"item": 24 * 60}
@@ -116,6 +117,7 @@ def test_a_drop_raises_every_rule_and_one_incident(worse):
     assert len(worse.plot(floor={"mean": 3.5}).axes) == 2
 
 
+@pytest.mark.long
 def test_errors_are_worse_where_they_are_higher():
     rng, monitor = np.random.default_rng(5), Monitor("sqlite://", "regression")
     for number in range(12):
@@ -149,6 +151,7 @@ def test_moments_of_the_urn_are_those_of_its_items():
         np.testing.assert_allclose(moments, drawn, atol=0.01)
 
 
+@pytest.mark.long
 def test_the_difference_of_two_samples_is_that_of_their_draws():
     rng, measure = np.random.default_rng(2), resolved("mean")
     samples = [ScoredItems(None, marks(rng, shares, 80)) for shares in (GOOD, BAD)]
@@ -162,6 +165,7 @@ def test_the_difference_of_two_samples_is_that_of_their_draws():
     np.testing.assert_allclose(quantiles, np.quantile(drawn, levels), atol=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [20, 200])
 def test_tails_of_a_batch_are_as_frequent_as_they_say(size):
     """A batch of the same scores as those before has a tail below .01 in about one of a hundred."""
@@ -178,6 +182,7 @@ def test_tails_of_a_batch_are_as_frequent_as_they_say(size):
     assert (of_shares < 0.01).mean() < 0.02
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.03, 0.1, 0.95])
 def test_a_batch_all_of_whose_items_are_at_an_end_is_no_rarer_than_that(share):
     """Of rare right answers a batch often has none, which the moments of its mean do not tell."""
@@ -285,6 +290,7 @@ def test_items_that_come_again_and_a_scale_without_ends_are_cautioned_of():
     assert "caution" in monitor.history().attrs
 
 
+@pytest.mark.long
 def test_forgetting_and_a_window_weigh_the_items():
     rng, ledger = np.random.default_rng(6), Ledger("sqlite://")
     scores = rng.random((5, 50))
@@ -311,6 +317,7 @@ def test_ledgers_are_verified_and_rolled_up(worse, tmp_path):
         pd.testing.assert_frame_equal(monitor.summary()[columns], worse.summary()[columns])
 
 
+@pytest.mark.long
 def test_the_dashboard_shows_them_beside_counts(worse):
     settings = {"measures": [*MEASURES, "recall"], "floor": {"mean": 3.5, "recall": 0.7}}
     state = dashboard_state(worse.ledger, settings)
@@ -338,6 +345,7 @@ def test_a_report_is_written_of_them(worse, tmp_path):
     assert "pseudo-items at each end of the scale" in text
 
 
+@pytest.mark.long
 def test_the_command_line_takes_item_scores(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(7)

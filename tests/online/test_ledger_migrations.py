@@ -130,6 +130,7 @@ def test_a_step_that_fails_leaves_the_old_ledger(store, next_step, monkeypatch):
         assert opened.record("spam", 2, BATCH)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("classifier", ["spam filter", "risk"])
 def test_a_ledger_of_revision_1_says_what_it_said(tmp_path, classifier):
     store, floor = tmp_path / "eval.db", {"spam filter": {"recall": 0.85}, "risk": {"auc": 0.7}}

@@ -42,6 +42,7 @@ def worse():
     return monitor
 
 
+@pytest.mark.long
 def test_what_is_known_is_what_is_known_of_the_examples_without_a_monitor(worse):
     latest = worse.since_change()
     assert latest.sizes["step"] == 6
@@ -169,6 +170,7 @@ def test_what_a_monitor_of_labels_does_not_answer_is_refused(worse):
         worse.item_scores()
 
 
+@pytest.mark.long
 def test_dashboard_ledger_and_report_have_them(worse, tmp_path):
     state = dashboard_state(worse.ledger, {"measures": ["f1_micro"], "floor": {"f1_micro": 0.75}})
     assert 'classifier="tags",measure="f1_micro"' in exposition(state).decode()
@@ -181,6 +183,7 @@ def test_dashboard_ledger_and_report_have_them(worse, tmp_path):
     assert "pseudo-examples in each cell" in path.read_text()
 
 
+@pytest.mark.long
 def test_the_command_line_takes_several_labels(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(7)
@@ -204,6 +207,7 @@ def test_the_command_line_takes_several_labels(tmp_path, capsys, monkeypatch):
         assert ledger.last("classifier").entry == 2
 
 
+@pytest.mark.long
 def test_what_few_examples_count_in_is_cautioned_of():
     monitor = Monitor("sqlite://", "m", measures=["recall_micro", "f1_samples"])
     nothing = np.zeros((30, 3))

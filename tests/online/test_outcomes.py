@@ -70,6 +70,7 @@ SEVERAL = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SEVERAL)
 def test_every_system_has_its_own_history(name):
     evidence = SEVERAL[name]

@@ -64,6 +64,7 @@ def monitor():
         yield monitor
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_command_gets_the_format(monitor, tmp_path, format):
     script = (
@@ -102,6 +103,7 @@ def improved():
         yield monitor
 
 
+@pytest.mark.long
 def test_improvements_are_recorded_and_sent_only_if_requested(improved):
     told = []
     hook = online.Hook("list", told.append)

@@ -12,6 +12,7 @@ from bayescm.online import predictive_check
 from bayescm.online.predictive_check import beta_binomial_cdf
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "a", "b"),
     [
@@ -81,6 +82,7 @@ def test_batches_that_fit_are_seldom_called_surprising():
     assert np.mean(alarms) > rate / 3  # discrete, so below the rate, but not without power
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", ["mcc", "lift"])
 def test_batches_that_are_not_drawn_are_not_unlikely(measure):
     rng = np.random.default_rng(3)

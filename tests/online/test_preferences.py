@@ -36,6 +36,7 @@ def fill(monitor, number=3, change=99):
         assert monitor.add(f"2026-01-0{day + 1}", votes(day, -1 if day >= change else 1))
 
 
+@pytest.mark.long
 def test_what_is_known_is_known_by_all_votes():
     with Monitor("sqlite://", "arena", measures=["win_rate[old]", "rating"]) as monitor:
         fill(monitor)
@@ -55,6 +56,7 @@ def test_what_is_known_is_known_by_all_votes():
         np.testing.assert_allclose(last.values, of_rating.to_numpy(float), rtol=0.01)
 
 
+@pytest.mark.long
 def test_a_measure_of_all_votes_has_no_systems():
     with Monitor("sqlite://", "arena", measures=["position_advantage"]) as monitor:
         fill(monitor, 1)
@@ -62,6 +64,7 @@ def test_a_measure_of_all_votes_has_no_systems():
         assert monitor.summary()["mean"][0] == pytest.approx(0.5, abs=0.1)
 
 
+@pytest.mark.long
 def test_batches_may_lack_systems_orders_and_ties():
     table = pd.DataFrame({"left": ["new"], "right": ["mid"], "winner": ["left"]})
     with Monitor("sqlite://", "arena", measures=["tie_rate[new]"]) as monitor:
@@ -89,6 +92,7 @@ def test_the_order_of_a_pair_does_not_matter_if_it_is_not_known():
         assert not monitor.add("a", bcm.from_preferences(wins, ties=ties))
 
 
+@pytest.mark.long
 def test_a_floor_of_one_system_and_a_change():
     with Monitor("sqlite://", "arena", measures=["win_rate[old]"]) as monitor:
         fill(monitor, 6, change=3)
@@ -119,6 +123,7 @@ def test_a_floor_of_one_system_and_a_change():
         assert monitor.alarms().empty
 
 
+@pytest.mark.long
 def test_batches_are_sent_twice_replaced_verified_and_rolled_up(tmp_path):
     store = f"sqlite:///{tmp_path}/eval.db"
     with Monitor(store, "arena") as monitor:
@@ -166,6 +171,7 @@ def test_invalid_batches_are_not_recorded():
             Monitor(monitor.ledger, "arena", forgetting=0.9).summary()
 
 
+@pytest.mark.long
 def test_pictures_dashboard_and_report(tmp_path):
     store, path = f"sqlite:///{tmp_path}/eval.db", tmp_path / "report.md"
     number = len(columns(0)) + len(columns(1))
@@ -192,6 +198,7 @@ def run(words, capsys):
     return left.value.code, done.out, done.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by_config", [False, True])
 def test_the_command_line_does_the_same(by_config, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

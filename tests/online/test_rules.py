@@ -26,6 +26,7 @@ def test_prob_below_is_one_minus_prob_above(measure):
     assert got == pytest.approx(1 - float(bcm.prob_above(NOW, measure, 0.5)), abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", ["recall", "fnr", "f1", "accuracy"])
 def test_prob_worse_is_what_draws_say(measure):
     rng, kernel = np.random.default_rng(1), bcm.measures.resolve(measure)

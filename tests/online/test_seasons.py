@@ -23,6 +23,7 @@ def fill(monitor, rng, drop_at=None, n=400):
         monitor.add(str(day.date()), batch)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("season", [7, "weekday", "by batch"])
 def test_a_season_raises_no_alarms(season):
     if season == "by batch":
@@ -37,6 +38,7 @@ def test_a_season_raises_no_alarms(season):
         assert len(monitor.alarms(reference=14)) > 5
 
 
+@pytest.mark.long
 def test_a_drop_in_all_phases_is_noticed_and_is_for_the_worse():
     with Monitor("sqlite://", "mail", measures=["recall"], season=7) as monitor:
         fill(monitor, np.random.default_rng(1), drop_at=40)
@@ -50,6 +52,7 @@ def test_a_drop_in_all_phases_is_noticed_and_is_for_the_worse():
         assert (reference["first"] - reference["step"]) % 7 == 0 or reference["first"] >= 40
 
 
+@pytest.mark.long
 def test_one_odd_batch_is_compared_with_its_phase():
     """Recall 0.6 is usual on Sundays and odd on a Wednesday."""
     with Monitor("sqlite://", "mail", measures=["recall"], season="weekday") as monitor:
@@ -62,6 +65,7 @@ def test_one_odd_batch_is_compared_with_its_phase():
         assert batch["direction"].iloc[0] == "worse"
 
 
+@pytest.mark.long
 def test_false_alarms_are_as_rare_as_promised():
     """Healthy streams of 200 batches at a rate of 0.2 for them, with a season of 4."""
     rng, n_false, n = np.random.default_rng(3), 0, 100

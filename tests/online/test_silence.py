@@ -26,6 +26,7 @@ def _add(monitor, name):
     return monitor.add(name, bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45))
 
 
+@pytest.mark.long
 def test_it_goes_off_and_is_over_with_the_next_batch(monitor):
     _add(monitor, "one")
     _add(monitor, "two")
@@ -47,6 +48,7 @@ def test_it_goes_off_and_is_over_with_the_next_batch(monitor):
     assert monitor.alarms(silence="1h").empty
 
 
+@pytest.mark.long
 def test_pages_say_that_it_began_and_that_it_is_over(monitor):
     told = []
     hook = online.Hook("list", told.append)
@@ -64,6 +66,7 @@ def test_pages_say_that_it_began_and_that_it_is_over(monitor):
     assert told[1]["text"].startswith("mail: incident one closed: over at ")
 
 
+@pytest.mark.long
 def test_it_is_an_incident_by_itself(monitor):
     """An open incident of another rule does not keep anybody from being told."""
     told = []
@@ -83,6 +86,7 @@ def test_it_is_an_incident_by_itself(monitor):
     assert online.notify(monitor, hook, silence=SHORT).empty
 
 
+@pytest.mark.long
 def test_a_correction_is_an_arrival_and_takes_the_name(monitor):
     _add(monitor, "one")
     monitor.add("right", BATCH, corrects="one")
@@ -93,6 +97,7 @@ def test_a_correction_is_an_arrival_and_takes_the_name(monitor):
     assert not monitor.alarms(silence=SHORT)["on"].any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "silence", ["26", "", "soon", "0h", "-1h", 26, True, np.timedelta64("NaT", "s")]
 )

@@ -66,6 +66,7 @@ OF_EACH = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OF_EACH)
 def test_conclusions_are_those_that_were_recorded(name):
     with warnings.catch_warnings():
@@ -74,6 +75,7 @@ def test_conclusions_are_those_that_were_recorded(name):
     assert not differences(found, RECORDED[f"{name}: concluded"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EACH)
 def test_a_saved_monitor_is_continued(name):
     with warnings.catch_warnings():
@@ -82,6 +84,7 @@ def test_a_saved_monitor_is_continued(name):
     assert not differences(found, RECORDED[f"{name}: continued"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", BATCHES)
 def test_the_text_of_a_batch_is_the_recorded_text(name):
     with specimen_ledger.ledger() as store, online.Monitor(store, name) as monitor:

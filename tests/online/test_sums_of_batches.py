@@ -30,6 +30,7 @@ def filled(name, days=4):
     return monitor
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", QUICK)
 def test_sums_have_the_posterior_of_their_units(name):
     with filled(name) as monitor, warnings.catch_warnings():
@@ -88,6 +89,7 @@ def test_a_share_counts_the_mark_itself_if_it_is_at_least(measure, counted):
     assert summary["mean"].item() == pytest.approx((counted + 0.5) / 6)
 
 
+@pytest.mark.long
 def test_tails_are_those_of_distributions_that_are_accurate_there():
     with filled("marks") as marks, filled("tags") as tags, filled("two classes") as counts:
         trusted = {

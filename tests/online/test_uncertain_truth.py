@@ -125,6 +125,7 @@ def test_a_floor_is_watched_and_earlier_batches_are_forgotten(kind):
         assert (incidents["state"] == "open").any()
 
 
+@pytest.mark.long
 def test_a_change_in_the_truth_of_strata_is_found():
     with Monitor("sqlite://", "system", measures=["accuracy"]) as monitor:
         fill(monitor, "partly_labelled", 6, change=3)
@@ -210,6 +211,7 @@ def test_unknown_raters_are_refused():
             monitor.add("b", other)
 
 
+@pytest.mark.long
 def test_pictures_dashboard_and_report(kind, tmp_path):
     store, path = f"sqlite:///{tmp_path}/eval.db", tmp_path / "report.md"
     with Monitor(store, "system", measures=["recall"]) as monitor:
@@ -236,6 +238,7 @@ def run(words, capsys):
     return done.out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by_config", [False, True])
 def test_the_command_line_does_the_same(kind, by_config, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -277,6 +280,7 @@ def probabilities(seed, gain=1.5, size=150):
     return np.array(list("abc"))[actual], shares
 
 
+@pytest.mark.long
 def test_probabilities_of_three_classes_are_followed(tmp_path):
     store, parts = f"sqlite:///{tmp_path}/eval.db", [probabilities(seed) for seed in range(3)]
     batches = [bcm.from_probabilities(*part, labels=list("abc")) for part in parts]
@@ -313,6 +317,7 @@ def test_probabilities_of_three_classes_are_followed(tmp_path):
     assert roll_up(store, tmp_path / "new.db", before="2027-01-01")["rolled_up"].tolist() == [2]
 
 
+@pytest.mark.long
 def test_probabilities_of_three_classes_on_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     columns = "a=p_a,b=p_b,c=p_c"

@@ -11,6 +11,7 @@ A = RNG.beta(5, 2, 200)
 B = np.clip(A + RNG.normal(0.02, 0.1, 200), 0, 1)
 
 
+@pytest.mark.long
 def test_a_width_takes_as_many_items_as_the_normal_approximation():
     pilot = bcm.from_item_scores(A, range=(0, 1))
     (row,) = plan_item_scores(pilot, width=0.04, assurance=0.5).itertuples()

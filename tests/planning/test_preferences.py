@@ -45,6 +45,7 @@ def test_the_width_now_is_that_of_the_posterior():
     assert numbers["best pairs"] < 0.6 * numbers["all pairs equally"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["all pairs equally", "best pairs"])
 def test_with_the_planned_votes_the_width_is_reached(design):
     plan = plan_preferences(VOTES, difference=("c", "d"), width=0.09).set_index("design")
@@ -107,6 +108,7 @@ def test_what_is_rejected(call, words):
         call()
 
 
+@pytest.mark.long
 def test_votes_that_are_repeated_in_clusters_count_once():
     table = table_of(300, 1)
     groups = np.tile(np.arange(300), 3)

@@ -100,6 +100,7 @@ def test_an_interval_widens_with_every_success_up_to_the_half(kind, prior):
         assert np.all(np.diff(ends[:, 1] - ends[:, 0]) >= -1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "truth", [{"expect": 0.7}, {"pilot": bcm.from_cells(tp=9, fn=4, fp=3, tn=8)}]
 )

@@ -141,6 +141,7 @@ def test_pilots_that_cannot_be_planned_from(measure, pilot, keywords, words):
             bcm.plan(measure, width=0.1, pilot=pilot, **keywords)
 
 
+@pytest.mark.long
 def test_numbers_of_units_vary_as_the_bayesian_bootstrap_says():
     weights, rng = np.array([[1.0, 2.0], [3.0, 0.0]]), np.random.default_rng(5)
     drawn = np.array([draw_numbers(weights, 50, rng) for _ in range(20_000)])
@@ -151,6 +152,7 @@ def test_numbers_of_units_vary_as_the_bayesian_bootstrap_says():
     np.testing.assert_allclose(drawn.var(0), 50 * share * (1 - share) * 56 / 7, rtol=0.04)
 
 
+@pytest.mark.long
 def test_a_width_on_the_scale_of_the_scores():
     marks = np.exp(np.random.default_rng(1).normal(3, 0.5, 60)).round()
     wide = bcm.from_item_scores(marks, range=(0, 100))

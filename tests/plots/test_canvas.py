@@ -79,6 +79,7 @@ ONE_AXES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ONE_AXES)
 def test_plots_of_one_panel_draw_on_the_users_own(two, name):
     with plt.style.context("dark_background"):

@@ -71,12 +71,14 @@ FEW = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PLOTS)
 def test_names_have_the_colours_of_the_user(name):
     figure = PLOTS[name](colors={"rf": "#123456", "lr": "tab:olive"})
     assert {"#123456", to_hex("tab:olive")} <= _colors(figure)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FEW)
 def test_names_keep_their_colour_whatever_is_drawn_first(name):
     style.numbers_of_names |= {"lr": 2, "rf": 5}

@@ -87,6 +87,7 @@ def test_differences_are_drawn_by_what_the_table_was_computed_with():
         bcm.plot_differences(bcm.compare(both, "f1"), rope=0.01)
 
 
+@pytest.mark.long
 def test_data_sets_share_the_rows_of_a_pair():
     both = {"a": [1, 1, 0, 0] * 9, "b": [1, 0, 0, 0] * 9}
     sets = {name: bcm.from_classifiers([1, 1, 0, 0] * 9, both) for name in ("iris", "wine")}
@@ -101,6 +102,7 @@ def test_data_sets_share_the_rows_of_a_pair():
         bcm.plot_differences(table, dim="dataset")
 
 
+@pytest.mark.long
 def test_comparisons_of_data_sets_have_a_row_for_each_however_they_are_joined():
     answers = {"a": [1, 1, 0, 1] * 9, "b": [1, 0] * 18}
     both = bcm.from_classifiers([1, 1, 0, 0] * 9, answers)

@@ -12,6 +12,7 @@ ONE = bcm.from_scores(ACTUAL, SCORE)
 TWO = bcm.from_scores(ACTUAL, {"a": SCORE, "b": -SCORE})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("plot", [bcm.plot_roc, bcm.plots.plot_precision_recall])
 @pytest.mark.parametrize(("simultaneous", "word"), [(True, "simultaneous"), (False, "pointwise")])
 def test_the_picture_says_which_band_it_is(plot, simultaneous, word):

@@ -1,6 +1,7 @@
 """Plots of decisions have the numbers of the functions that they plot."""
 
 import numpy as np
+import pytest
 
 import bayescm as bcm
 
@@ -39,6 +40,7 @@ def test_an_expected_cost_has_the_cost_of_each_threshold():
         np.testing.assert_allclose(np.asarray(y)[inside], expected.values[: inside.sum()])
 
 
+@pytest.mark.long
 def test_risk_by_coverage_has_the_risk_of_the_sample():
     axes = bcm.plots.plot_risk_coverage(TWO, promise=0.2).axes[0]
     found = bcm.curves.risk_coverage(TWO, promise=0.2)

@@ -62,6 +62,7 @@ def _texts(figure):
     return "\n".join(text.get_text() for text in figure.findobj(Text))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_writes_the_display_names(name):
     draw, expected = PICTURES[name]

@@ -62,6 +62,7 @@ def test_omega_runs_from_the_average_matrix_to_plain_pooling():
     assert axes.lines[-1].get_xdata()[0] == pytest.approx(0.6)
 
 
+@pytest.mark.long
 def test_default_omega_of_repeats_is_marked():
     axes = plot_omega(REPEATED, ["f1"]).axes[0]
     assert axes.lines[-1].get_xdata()[0] == pytest.approx(6 / 30)

@@ -125,6 +125,7 @@ def test_crosses_of_a_fit_are_what_was_observed():
         np.testing.assert_allclose(crosses.get_xdata(), direct["point"])
 
 
+@pytest.mark.long
 def test_several_estimands_have_rows_below_each_other():
     sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[6, 4, 9], tn=[60, 50, 70])
     axes = bcm.plot_forest(sites.rename(batch="group"), "recall", of=["typical", "new"]).axes[0]

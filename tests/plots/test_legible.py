@@ -244,6 +244,7 @@ def _faults(name, number, columns, style):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", SPECS)
 def test_a_plot_in_one_column_can_be_read(name):

@@ -50,6 +50,7 @@ def test_axes_of_the_user_and_names():
     assert ax.get_yticklabels()[0].get_text() == "Winner"
 
 
+@pytest.mark.long
 def test_many_systems_have_no_numbers():
     rng = np.random.default_rng(1)
     wins = rng.integers(0, 3, (20, 20))

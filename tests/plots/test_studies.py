@@ -74,6 +74,7 @@ def test_what_is_no_set_of_studies_is_refused(plot):
         plot(many)
 
 
+@pytest.mark.long
 def test_studies_are_called_what_their_dim_is_called():
     sites = STUDIES.rename(group="hospital")
     left, _ = bcm.plots.plot_studies(sites).axes
@@ -103,6 +104,7 @@ def test_a_prior_of_another_family_is_sampled():
     np.testing.assert_allclose(table["median"][:2], direct["median"][:2], rtol=0.3)
 
 
+@pytest.mark.long
 def test_studies_of_the_ill_alone_have_a_sensitivity_and_no_more():
     ill = bcm.from_cells(tp=[30, 20, 41], fn=[3, 5, 9], fp=0, tn=0).rename(batch="group")
     table = bcm.summary(ill, "sensitivity", of=["typical", "new"])

@@ -217,6 +217,7 @@ def test_measures_of_the_curve_are_warned_of_where_it_has_a_step():
     assert "seems to have a step" in bcm.calibration.test(stepped).attrs["caution"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("heights", [(0.2, 0.7), (0.05, 0.9)])
 def test_a_rising_step_of_many_examples_is_not_taken_for_a_fall(heights):
     rng = np.random.default_rng(5)

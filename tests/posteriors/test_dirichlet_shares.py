@@ -21,6 +21,7 @@ def test_draws_agree_with_a_grid():
     assert np.exp(drawn[:, 2]).mean() == pytest.approx(weights @ np.exp(points[:, 2]), abs=0.03)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("classes", "groups", "size"), [(3, 5, 100), (10, 6, 20), (20, 5, 30)])
 def test_importance_weights_stay_even(classes, groups, size):
     rng = np.random.default_rng(1)

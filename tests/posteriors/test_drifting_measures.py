@@ -31,6 +31,7 @@ def posterior():
     return posteriors.drifting(TABLES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["eti", "hdi"])
 @pytest.mark.parametrize("table", [[[100_000, 200], [300, 900]], [[40, 0], [1, 25]]])
 def test_one_step_is_that_of_a_single_matrix(table, kind):

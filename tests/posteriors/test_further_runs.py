@@ -11,6 +11,7 @@ ANSWERS = (RNG.random((60, 6)) < RATES[:, None]).astype(int)
 EVIDENCE = bcm.from_attempts(ANSWERS)
 
 
+@pytest.mark.long
 def test_points_are_those_of_all_pairs_of_answers():
     pairs = [(i, j) for i in range(6) for j in range(i)]
     flips = np.mean([ANSWERS[:, i] != ANSWERS[:, j] for i, j in pairs])

@@ -200,6 +200,7 @@ def test_results_that_are_best_in_the_middle_are_refused():
             ask(errors_named("calibration_slope"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("far", "scale"),
     [

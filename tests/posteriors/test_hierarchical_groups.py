@@ -47,6 +47,7 @@ def test_draws_of_each_group_are_worth_no_more_than_the_parameters():
     assert posterior.by("group").effective_draws == posterior.effective_draws < 10_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [SITES, MANY])
 def test_no_variation_is_pooling(cells):
     posterior = posteriors.hierarchical_groups(cells, spread=1e-3)
@@ -165,6 +166,7 @@ def test_the_prior_of_two_classes_is_that_of_the_model():
     np.testing.assert_allclose(of_model, direct, atol=1e-6)
 
 
+@pytest.mark.long
 def test_the_density_of_more_classes_is_that_of_the_model():
     counts = bcm.from_matrix(MANY[:2], labels=list("abc"), dims=("group",))
     model = remove_value_transforms(models.hierarchical_groups(counts))
@@ -190,6 +192,7 @@ def test_the_density_of_more_classes_is_that_of_the_model():
     assert np.ptp(moved) > 0.01
 
 
+@pytest.mark.long
 def test_weights_stay_even_for_two_classes():
     for cells in (SITES, SITES[:2], 100 * SITES):
         assert posteriors.hierarchical_groups(cells).effective_draws > 600
@@ -219,6 +222,7 @@ def test_a_known_prevalence_moves_what_depends_on_it():
     assert precision.mean() < 0.1
 
 
+@pytest.mark.long
 def test_batches_are_collections_of_their_own():
     both = posteriors.hierarchical_groups(np.stack([SITES, SITES[::-1]]))
     drawn = both.variables(2000, np.random.default_rng(0))
@@ -299,6 +303,7 @@ def test_wide_spreads_leave_the_weights_even(spread):
     assert posterior.effective_draws > 1250  # half of the points
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 20.0])
 def test_perfect_and_hopeless_groups(scale):
     cells = np.array([[[50, 0], [0, 50]], [[0, 50], [50, 0]], [[9, 0], [0, 0]]])
@@ -375,6 +380,7 @@ LARGE_SHARES = np.array(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [1e2, 1e6, 1e9])
 def test_large_sites_have_finite_intervals_about_their_rates(size):
     sites = bcm.from_matrix(
@@ -524,6 +530,7 @@ def test_the_published_estimates_of_audit_c():
     assert (printed < found[2]).all()
 
 
+@pytest.mark.long
 def test_the_published_telomerase_estimates():
     """Glas et al. (2003): sensitivity .75, specificity .86 (.71 to .94)."""
     low, middle, high = np.quantile(

@@ -151,6 +151,7 @@ def test_a_posterior_says_what_it_is_of_and_how_it_was_made(case):
         posterior.resolve_estimand("another")
 
 
+@pytest.mark.long
 @of_counts
 def test_draws_follow_the_distribution(case):
     posterior, size = case.posterior, 3000

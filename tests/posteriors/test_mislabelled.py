@@ -29,6 +29,7 @@ def from_the_prior(table, beta, size=150_000):
     return cells[chosen], rates[chosen]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("error", [0.1, (2, 6)], ids=["known", "beta"])
 def test_draws_are_those_of_brute_force(error):
     cells, rates = from_the_prior(COUNTS.values, error)

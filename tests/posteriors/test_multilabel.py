@@ -133,6 +133,7 @@ def test_systems_that_differ_in_few_examples_are_warned_of():
     assert len(summary) == 2  # which compares nothing, and is not warned of
 
 
+@pytest.mark.long
 def test_the_difference_in_one_label_is_that_of_its_joint_table():
     both = bcm.from_classifiers(ACTUAL[:, 1], {"a": A[:, 1], "b": B[:, 1]}, positive=True)
     for measure in ("recall", "f1", "specificity"):
@@ -224,6 +225,7 @@ WEIGHED = ["f1_micro", "f1_macro", "f1_weighted", "f1_samples", "subset_accuracy
 NUMBERS_OF = ["point", "mean", "lower", "upper"]
 
 
+@pytest.mark.long
 def test_weights_that_are_counts_stand_for_so_many_examples():
     rows = np.repeat(np.arange(80), COUNTS)
     repeated = bcm.from_multilabel(ACTUAL[rows], {"a": A[rows], "b": B[rows]}, labels=LABELS)
@@ -394,6 +396,7 @@ def test_what_is_refused_of_scores(ask, words):
         ask()
 
 
+@pytest.mark.long
 def test_examples_that_are_undefined_for_one_system_count_as_in_the_summary():
     actual = [{"x"}] * 10 + [set()] * 10
     evidence = bcm.from_multilabel(actual, {"a": actual, "b": [{"x"}] * 20}, labels=["x", "y"])

@@ -83,6 +83,7 @@ UNLIKE = np.array([[[0.3 + j / 10, 1.7 - j / 10], [0.4, 0.6]] for j in range(8)]
 
 
 # Of accuracy and recall alone no cells are drawn; of heavy priors sticks leave too much.
+@pytest.mark.long
 @pytest.mark.parametrize("concentration", [None, 0.1, UNLIKE, 8.0])
 @pytest.mark.parametrize("measure", ["accuracy", "error_rate", "recall", "fall_out"])
 def test_shares_drawn_alone_are_distributed_as_known(concentration, measure):

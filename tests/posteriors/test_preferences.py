@@ -131,6 +131,7 @@ def test_names_and_their_order_do_not_matter():
     np.testing.assert_allclose(second[[renamed[name] for name in first.index]], first, atol=2)
 
 
+@pytest.mark.long
 def test_swapped_sides_turn_the_advantage_around():
     table = board(5, 400, first=0.6)
     swapped = table.rename(columns={"left": "right", "right": "left"})
@@ -142,6 +143,7 @@ def test_swapped_sides_turn_the_advantage_around():
     assert ends[0] > 0.5
 
 
+@pytest.mark.long
 def test_twice_the_votes_make_intervals_shorter_by_the_root_of_two():
     table = board(6, 3000)
     widths = [
@@ -221,6 +223,7 @@ def in_clusters(number, size, seed=0):
     return rows.assign(group=np.repeat(np.arange(number), size))
 
 
+@pytest.mark.long
 def test_repeated_votes_of_a_cluster_count_once():
     table = in_clusters(600, 3)
     once = bcm.from_preferences(table.groupby("group").first())
@@ -243,6 +246,7 @@ def test_clusters_of_one_vote_change_little():
     np.testing.assert_allclose(np.ptp(apart.values, axis=1) / width, 1, atol=0.08)
 
 
+@pytest.mark.long
 def test_few_clusters_are_an_error_or_get_a_caution():
     table = board(4, 80)
     with pytest.raises(ValueError, match="too few clusters of votes: 4"):
@@ -269,6 +273,7 @@ def test_the_time_depends_on_pairs_and_not_on_votes():
     assert time.process_time() - started < 6
 
 
+@pytest.mark.long
 def test_a_mapping_compares_people_and_a_judge():
     parts = {
         name: bcm.from_preferences(board(4, 300, seed))
@@ -291,6 +296,7 @@ def test_a_saved_fit_answers_as_the_evidence():
     assert isinstance(tree["posterior"].to_dataset(), xr.Dataset)
 
 
+@pytest.mark.long
 def test_the_next_votes_have_the_noise_of_their_number():
     votes = VOTES["order and ties"]
     measures = ["win_rate", "win_rate[m001]", "tie_rate[m001]"]
@@ -329,6 +335,7 @@ def test_what_the_next_votes_do_not_have_is_an_error():
         bcm.interval(clustered, "win_rate", of="predictive")
 
 
+@pytest.mark.long
 def test_the_votes_that_a_requirement_needs_settle_it():
     table = board(3, 150, 4)
     votes = bcm.from_preferences(table)

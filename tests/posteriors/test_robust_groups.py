@@ -199,6 +199,7 @@ def test_logits_of_groups_have_their_density_given_the_parameters(spread):
         np.testing.assert_array_less(np.abs(levels - LEVELS), 3 * np.sqrt(0.25 / 40_000))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [48, 80, 112])
 def test_draws_with_the_same_parameters_for_several_groups_cover_the_whole_posterior(number):
     """The quasi-random points of the shared parameters are not all in one part of the cube."""

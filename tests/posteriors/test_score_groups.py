@@ -50,6 +50,7 @@ EVIDENCE = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("make", "measure"), EVIDENCE)
 def test_a_gap_of_equal_groups_is_mostly_noise(make, measure):
     found = bcm.gap(make(6), measure, draws=500)
@@ -59,6 +60,7 @@ def test_a_gap_of_equal_groups_is_mostly_noise(make, measure):
     assert "partially pooled" in found.how
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("make", "measure"), EVIDENCE)
 def test_worst_slices_have_a_row_for_every_group(make, measure):
     table = bcm.worst_slices(make(4), measure, draws=500)
@@ -68,6 +70,7 @@ def test_worst_slices_have_a_row_for_every_group(make, measure):
     assert table["p_bad"].is_monotonic_decreasing
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [_probabilities, _scores])
 def test_the_gap_of_two_groups_is_their_comparison(make):
     evidence = make(2)

@@ -22,6 +22,7 @@ def mean_area(view):
     return negative @ (np.cumsum(positive) - positive / 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("resolution", [None, 32])
 def test_the_mean_area_is_the_closed_form_at_any_resolution(ties, resolution):
@@ -163,6 +164,7 @@ def normal_scores(size, shift, positive, ties=None):
     return bcm.from_scores(actual, score if ties is None else np.round(score * ties))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "case", [(20, 0.0, 0.3), (50, 1.0, 0.3), (200, 1.5, 0.3, 2), (100, 1.0, 0.05), (60, 2.0, 0.5)]
 )

@@ -114,6 +114,7 @@ def test_a_classifier_among_others_has_the_interval_that_it_has_alone(classifier
         assert of_all == pytest.approx(of_one, abs=0.05 * np.ptp(of_one))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", [*MEASURES, "auc"])
 def test_a_difference_has_the_mean_of_the_difference_and_best_is_better(measure):
     evidence = copies(50, differ=3, seed=2)
@@ -131,6 +132,7 @@ def test_a_difference_has_the_mean_of_the_difference_and_best_is_better(measure)
     assert ratio["p_better"] == pytest.approx(row["p_better"], abs=0.001)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [50, 300])
 @pytest.mark.parametrize("measure", MEASURES)
 def test_one_example_does_not_decide(measure, n):
@@ -146,6 +148,7 @@ def test_one_example_does_not_decide(measure, n):
     assert 0.05 < row["p_better"] < 0.95
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", OF_CLASSES)
 def test_one_example_of_several_classes_does_not_decide(measure):
     row = bcm.compare(copies(60, classes=3, seed=3), measure).iloc[0]

@@ -98,6 +98,7 @@ def test_the_table_of_priors_is_the_summary_under_each():
     assert table["lower"].iloc[-1] == alone["lower"].iloc[0]
 
 
+@pytest.mark.long
 def test_the_table_of_priors_takes_those_of_the_model_by_keyword():
     sites = bcm.combine([COUNTS, 2 * COUNTS, COUNTS + 9], dim="group")
     spreads = {"alike": {"spread": 0.1}, "apart": {"spread": 2.0, "concentration": 1.0}}

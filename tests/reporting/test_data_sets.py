@@ -62,6 +62,7 @@ def test_what_is_for_one_data_set_is_refused(data_sets, tmp_path, keywords, word
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.long
 def test_the_command_line_reads_several_files_and_writes_a_methods_text(tmp_path, monkeypatch):
     from bayescm import cli
 

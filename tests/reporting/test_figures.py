@@ -147,6 +147,7 @@ def test_groups_of_two_classes_are_drawn_as_a_meta_analysis_does(tmp_path):
     assert "(report_files/studies.png)" in text
 
 
+@pytest.mark.long
 def test_pictures_are_described_with_display_names():
     actual = np.arange(40) % 2
     both = bcm.from_classifiers(actual, {"a": actual, "b": 1 - actual}, positive=1)

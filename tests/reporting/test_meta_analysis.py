@@ -92,6 +92,7 @@ def test_ratios_have_a_median_and_equal_tails_and_name_their_error():
     assert "of DOR (new study)" in errors
 
 
+@pytest.mark.long
 def test_a_covariate_has_a_sentence_in_python_on_the_page_and_in_the_terminal(file, capsys):
     table = bcm.meta.heterogeneity(studies(), covariates={"year": 2005})
     first, second = table.attrs["sentences"]
@@ -126,6 +127,7 @@ def test_studies_whose_rates_rise_together_have_no_summary_curve(tmp_path):
     assert len(recipe(counts).pictures()[0].pictures) == 2
 
 
+@pytest.mark.long
 def test_numbers_have_no_digits_beyond_their_error():
     section = recipe(studies(), ["LR+"]).summary()
     new = frame_of(section).set_index("of").loc["new study"]

@@ -28,6 +28,7 @@ def cited(text):
     return {key for keys in re.findall(r"\\cite{([^}]+)}", text) for key in keys.split(",")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("evidence", [COUNTS, outcomes(), outcomes(FOLD)], ids=repr)
 def test_every_work_that_is_cited_is_listed_and_no_other(evidence):
     text, bibtex = bcm.methods_paragraph(evidence, ["recall", "f1"])
@@ -200,6 +201,7 @@ def test_the_prior_is_that_of_each_data_set_and_of_pairs():
     assert "truth and both answers, 0.07407 per cell." in text
 
 
+@pytest.mark.long
 def test_the_seed_is_that_of_draws_where_there_are_any():
     assert "seed" not in bcm.methods_paragraph(outcomes(), ["recall", "f1"]).text
     assert "seed" not in bcm.methods_paragraph(COUNTS, ["recall", "f1"]).text
@@ -236,6 +238,7 @@ def test_formulas_are_text_and_markdown_without_commands(name):
     assert len(re.findall(r", \d{4}", text)) >= len(entries)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("style", ["markdown", "text"])
 def test_other_formats_say_the_same(style):
     latex = bcm.methods_paragraph(outcomes(), ["f1_macro", "recall"])

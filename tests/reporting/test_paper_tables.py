@@ -32,6 +32,7 @@ def _rows(text):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("frame", "keywords"),
     [

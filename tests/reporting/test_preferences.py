@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import bayescm as bcm
 
@@ -17,6 +18,7 @@ def votes(**keywords):
     return bcm.from_preferences(table, **keywords), met
 
 
+@pytest.mark.long
 def test_a_report_has_ranks_pairs_and_the_fit(tmp_path):
     evidence, met = votes()
     path = tmp_path / "r.md"

@@ -56,6 +56,7 @@ def test_measures_of_every_class_are_not_compared():
     assert recipe.differences() == []
 
 
+@pytest.mark.long
 def test_cautions_of_the_summary_are_in_the_report():
     counts = bcm.from_cells(tp=0, fn=0, fp=35, tn=30)
     sentences = CountsRecipe(counts, ["recall"], SETTINGS, {}).cautions().sentences
@@ -79,6 +80,7 @@ def test_batches_are_taken_together_before_a_posterior_is_made():
     assert all(counts.dims == ("actual", "predicted") for counts in evidence)
 
 
+@pytest.mark.long
 def test_it_is_said_once_how_many_posteriors_are_sampled(monkeypatch, capsys):
     both = bcm.from_classifiers(
         [0, 1] * 20, {"a": [0, 1] * 20, "b": [0, 1] * 15 + [1, 0] * 5}, positive=1
