@@ -1,7 +1,7 @@
 """
-Other tools: scikit-learn, trackers of experiments, logs of evaluations, pytest.
+Integrations with scikit-learn, experiment trackers, evaluation logs and pytest.
 
-Loaded on first use: pytest loads this folder whenever it starts, in anybody's project.
+Modules are imported on first use, because pytest imports this package in every project at startup.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Logs of programs that evaluate language models: LM Evaluation Harness and Inspect."""
+"""Import of logs of language model evaluations: LM Evaluation Harness and Inspect."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from bayescm.validate import check_choice, check_column, fail, suggest
 
 __all__ = ["inspect", "lm_eval"]
 
-# A file of samples: samples_<task>_<date>.jsonl, in a folder for each model.
+# Name of a sample file: samples_<task>_<date>.jsonl, in one folder per model.
 _SAMPLES = re.compile(r"samples_(?P<task>.+?)(_\d{4}-\d{2}-\d{2}T[\d.-]+)?\.jsonl(\.\w+)?")
 
 
@@ -32,22 +32,23 @@ def lm_eval(
     Parameters
     ----------
     paths : str, Path or sequence of these
-        Files ``samples_<task>_<date>.jsonl``, or folders, which are searched for such files. The
-        folder of a file names its model. Several files of one model and task are repeated runs.
+        Files ``samples_<task>_<date>.jsonl``, or folders that are searched for such files. The
+        folder of a file is the name of its model. Several files of the same model and task are
+        repeated runs.
     metric : str, optional
-        The metric of each document, such as ``"acc"`` or ``"exact_match"``. Default: the only one.
+        Metric of each document, such as ``"acc"`` or ``"exact_match"``. By default the only one.
     filter : str, optional
-        The filter of the answers, such as ``"strict-match"``. Default: the only one.
+        Filter of the answers, such as ``"strict-match"``. By default the only one.
     range : (float, float), optional
-        The lowest and the highest possible value of a metric that is not 0 or 1, see
+        Lowest and highest possible value of a metric with values other than 0 and 1; see
         `bayescm.from_item_scores`.
 
     Returns
     -------
     Dataset
         Attempts (`bayescm.from_attempts`) if all values are 0 or 1, otherwise item scores
-        (`bayescm.from_item_scores`). The items are documents, which are joined by their hashes.
-        Several models are along ``classifier``. Several tasks are slices along ``task``.
+        (`bayescm.from_item_scores`). Items are documents, matched by their hashes. Several models
+        form the dimension ``classifier``, and several tasks are slices along ``task``.
 
     Raises
     ------
@@ -80,7 +81,7 @@ def lm_eval(
         lacking = sorted(set(frame.loc[frame[metric].isna(), "task"]))
         todo = "pass the files of tasks with this metric"
         raise fail(f"documents have no value of {metric}", lacking, "a value each", todo)
-    # A document that is in a data set twice has one hash: the copies are items of their own.
+    # Duplicates of a document in a data set have the same hash, but are separate items.
     copy = frame.groupby(["path", "doc_hash"]).cumcount()
     item = frame["doc_hash"].astype(str) + ("#" + (copy + 1).astype(str)).where(copy > 0, "")
     return _as_evidence(frame.assign(item=item, score=frame[metric]), range)
@@ -101,25 +102,25 @@ def inspect(
     Parameters
     ----------
     logs : str, Path, or whatever ``inspect_ai.analysis.samples_df`` takes
-        A log, a folder of logs, or several of them.
+        A log, a folder of logs, or several of these.
     scorer : str, optional
-        The scorer. Default: the only one.
+        Name of the scorer. By default the only one.
     passing : sequence, default ("C",)
-        Of grades in letters, those that count as right. ``("C", "P")`` counts partly right answers
-        too.
+        Letter grades that count as right. Use ``("C", "P")`` to include partially right answers.
     errors : {"wrong", "missing"}, optional
-        Whether a sample that ended in an error is a wrong answer or an attempt that was not made.
-        It is required if there are such samples.
+        Whether a sample that ended in an error is a wrong answer or a missing attempt. Required if
+        there are such samples.
     group : str, optional
-        The column of clusters of items, such as ``"metadata_document"``.
+        Column with clusters of items, such as ``"metadata_document"``.
     range : (float, float), optional
-        The lowest and the highest possible score, of scores that are neither letters nor 0 and 1.
+        Lowest and highest possible score, for scores other than letters, 0 and 1.
 
     Returns
     -------
     Dataset
         Attempts if the scores are letters or 0 and 1, otherwise item scores. Epochs are attempts.
-        Several models are along ``classifier``, several tasks are slices along ``task``.
+        Several models form the dimension ``classifier``, and several tasks are slices along
+        ``task``.
 
     Raises
     ------
@@ -151,7 +152,7 @@ def evidence_of_samples(
     group: str | None = None,
     range: tuple[float, float] | None = None,
 ) -> xr.Dataset:
-    """Return evidence from the data frame of ``inspect_ai.analysis.samples_df``; see `inspect`."""
+    """Convert the data frame of ``inspect_ai.analysis.samples_df`` to evidence; see `inspect`."""
     scorers = [
         str(name).removeprefix("score_")
         for name in frame
@@ -162,7 +163,7 @@ def evidence_of_samples(
         raise fail("no sample of the logs has a score", ..., "", todo)
     scorer = _the_only_one("scorer", scorer, scorers)
     scores = frame[f"score_{scorer}"].astype(object)
-    # The text of the error, which is empty if there was none.
+    # Text of the error, empty if there was none.
     failed = frame["error"].fillna("").astype(str) != ""
     if failed.any() and errors is None:
         what = f"{int(failed.sum())} of {len(frame)} samples ended in an error"
@@ -203,7 +204,7 @@ def _is_numeric(text):
 
 
 def _sample_files(paths):
-    """Return the sample files at paths, those of folders as well."""
+    """Return the sample files at the given paths, including those in folders."""
     files = []
     for path in map(Path, paths):
         if path.is_dir():
@@ -239,7 +240,7 @@ def _check_columns(frame, names, path):
 
 
 def _of_filter(frame, filter):
-    """Return the records of a filter: each document has a record for each filter."""
+    """Return the records of one filter; each document has one record per filter."""
     if "filter" not in frame:
         if filter is not None:
             raise fail("filter has no effect: the files name none", filter, "", "leave filter out")
@@ -249,7 +250,7 @@ def _of_filter(frame, filter):
 
 
 def _the_only_one(argument, name, names):
-    """Return the name if it is one of several, or the only one if none is named."""
+    """Return the name after checking it, or the only name if none is given."""
     if name is None:
         if len(names) != 1:
             todo = f"name one of them, such as `{argument}={names[0]!r}`"

@@ -1,4 +1,4 @@
-"""MLflow: metrics, report and tree of a run."""
+"""MLflow: logging of metrics, reports and fits."""
 
 import re
 import tempfile
@@ -33,34 +33,35 @@ def log(
     **keywords: Any,
 ) -> dict[str, float]:
     """
-    Log the answers of some evidence to the active run of MLflow.
+    Log metrics, a report and the fit, if any, to the active MLflow run.
 
     Parameters
     ----------
     evidence : DataArray, Dataset, DataTree or path
-        Anything that `bayescm.summary` takes: its metrics are logged, a report of it, and, of a
-        fit, the tree itself. Of a path (a report that was written) the file, as an artifact.
+        Any evidence that `bayescm.summary` supports. Its metrics and a report are logged and, for a
+        fit, the tree itself. If a path of an existing report is passed, the file is logged as an
+        artifact.
     measures : str, callable or a sequence of these, optional
-        By default those of `bayescm.summary`.
+        Measures, by default those of `bayescm.summary`.
     report : bool, default True
-        Whether to log a report too, as ``bayescm/report.html``.
+        Whether to log a report as ``bayescm/report.html``.
     prefix : str
-        Put before the names of the metrics: ``"test/"``.
+        Prefix of the metric names, such as ``"test/"``.
     prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
         See `bayescm.interval`.
 
     Returns
     -------
     dict of str to float
-        What was logged as metrics. MLflow allows fewer characters in a name than classes have:
-        others become ``_``; a measure that is not defined is left out.
+        Logged metrics. Characters of class names that MLflow does not allow are replaced by ``_``.
+        Undefined measures are omitted.
 
     Raises
     ------
     ImportError
         If MLflow is not installed.
     ValueError
-        If no run is active, or two metrics would get one name.
+        If no run is active, or if two metrics would have the same name.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def _mlflow():
 
 
 def _renamed(metrics, prefix):
-    """Return the metrics that have a value, under names that MLflow allows."""
+    """Return the defined metrics, under names that MLflow allows."""
     renamed: dict[str, float] = {}
     for name, value in metrics.items():
         allowed = prefix + re.sub(r"[^\w\-./ ]", "_", name)

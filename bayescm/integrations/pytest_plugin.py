@@ -1,4 +1,4 @@
-"""pytest: a fixture that fails a test where a classifier does not meet its requirements."""
+"""pytest fixture that checks requirements on a classifier."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,11 +14,12 @@ _CHOICES = ("fail", "skip", "pass")
 @pytest.fixture
 def bayescm_check() -> Callable:
     """
-    Check requirements on a classifier: a test fails where one is not met.
+    Check requirements on a classifier; a test fails if one is not met.
 
-    ``bayescm_check(evidence, requirements, unknown="fail", **keywords)`` takes what
-    `bayescm.check` takes and returns its table. With ``unknown="skip"`` a test is skipped where
-    none failed but the evidence is too little to tell, with ``"pass"`` it passes.
+    ``bayescm_check(evidence, requirements, unknown="fail", **keywords)`` has the parameters of
+    `bayescm.check` and returns its table. The argument ``unknown`` determines what happens if no
+    requirement failed, but the evidence is insufficient for a decision. With ``"skip"`` the test is
+    skipped, and with ``"pass"`` it passes.
     """
     return _check
 

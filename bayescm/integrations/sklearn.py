@@ -1,4 +1,4 @@
-"""scikit-learn: a bound of the posterior as a score, results of searches, and displays."""
+"""scikit-learn integration: posterior bounds as scorers, search results, and displays."""
 
 import re
 from collections.abc import Callable
@@ -46,40 +46,40 @@ def scorer(
     **keywords: Any,
 ) -> "Scorer":
     """
-    Return a scorer for ``cross_validate``, ``GridSearchCV`` and others: a bound of the posterior.
+    Return a scorer for ``cross_validate``, ``GridSearchCV`` and similar functions.
 
-    A search by the lower bound prefers what is known to be good to what may be good.
+    The score is a bound of the posterior. With the lower bound, a search prefers candidates that
+    are known to be good to candidates that may be good.
 
     Parameters
     ----------
     measure : str or callable
-        A measure with one value: of predicted classes (``predict``), or, such as ``"brier"``, of
-        probabilities (``predict_proba``).
+        Measure with a single value, computed from predicted classes (``predict``) or, for measures
+        such as ``"brier"``, from probabilities (``predict_proba``).
     at : {"lower", "upper", "mean"} or float in (0, 1), default "lower"
-        A bound of the interval, the posterior mean, or a quantile.
+        Bound of the interval, posterior mean, or quantile.
     prob : float, default 0.95
-        Mass of the interval.
+        Probability of the interval.
     kind : {"hdi", "eti"}
-        Highest density or equal tails.
+        Highest-density or equal-tailed interval.
     of, n, model, concentration
         See `bayescm.interval`.
     positive : label, optional
-        The positive class of two; by default the last of the estimator's classes, as in
-        scikit-learn.
+        Positive class of two. By default the last class of the estimator, as in scikit-learn.
     draws, random_seed, **keywords
         See `bayescm.interval`.
 
     Returns
     -------
     callable
-        ``scorer(estimator, X, y)`` -> float, greater is better: of a measure where lower is better
-        it is the negative, as scikit-learn's ``neg_log_loss`` is, and ``at="lower"`` still the
-        cautious end.
+        Function ``scorer(estimator, X, y)`` -> float; greater is better. For measures for which
+        lower is better, the score is negated, as in scikit-learn's ``neg_log_loss``, and
+        ``at="lower"`` is still the conservative bound.
 
     Raises
     ------
     ValueError
-        If `at` is none of these, or the measure has a value for each class.
+        If `at` is invalid, or the measure has one value per class.
 
     Examples
     --------
@@ -105,34 +105,34 @@ def from_search(
     search: Any, metric: str | None = None, *, test_share: float | None = None
 ) -> xr.Dataset:
     """
-    Return the results of a fitted search, to compare its candidates over the splits.
+    Return the results of a fitted search, for comparisons of its candidates.
 
     Parameters
     ----------
     search : fitted ``GridSearchCV``, ``RandomizedSearchCV`` or another object with ``cv_results_``
     metric : str, optional
-        The metric of a search with several. Default: the only one.
+        Metric, if the search has several. By default the only one.
     test_share : float in (0, 1), optional
-        Test examples over all examples of a split. Default: 1/K for K folds. Other splitters need
-        it.
+        Number of test examples divided by all examples of a split. By default 1/K for K folds;
+        required for other splitters.
 
     Returns
     -------
     Dataset, dims (data_set, classifier, run)
-        As from `bayescm.from_results`, with one data set. Candidates are named by the parameters in
-        which they differ. `bayescm.compare` and `bayescm.ranks` use the correlated t, which takes
-        account of the training examples that splits share. Scores are better if they are higher, as
-        in scikit-learn: a metric that is named as a loss is called ``neg_`` and its name.
+        Results as from `bayescm.from_results`, with a single data set. Candidates are named by the
+        parameters in which they differ. `bayescm.compare` and `bayescm.ranks` use the correlated t,
+        which accounts for training examples that splits share. As in scikit-learn, higher scores
+        are better, so a loss is named ``neg_`` followed by its name.
 
     Raises
     ------
     ValueError
-        If there are several metrics and none is named, or the share of test examples is unknown.
+        If there are several metrics and none is named, or if the share of test examples is unknown.
 
     Notes
     -----
-    The score of the best candidate is too good, because it was selected. Use
-    `bayescm.learners.best`, or evaluate it on examples that took no part in the search.
+    The score of the best candidate is biased upwards by the selection. Use `bayescm.learners.best`,
+    or evaluate the candidate on examples that were not part of the search.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def from_search(
     splits = [results[f"split{i}_test_{metric}"] for i in range(search.n_splits_)]
     name = search.scoring if metric == "score" and isinstance(search.scoring, str) else metric
     if is_named(name) and resolve(name).lower_is_better:
-        name = f"neg_{name}"  # scores of scikit-learn are better if they are higher
+        name = f"neg_{name}"  # higher is better in scikit-learn
     share = _test_share(search) if test_share is None else test_share
     rows = [
         ("data", candidate, split, score)
@@ -172,14 +172,14 @@ def from_search(
 
 
 def _candidates(params):
-    """Return the names of candidates: the parameters in which they differ."""
+    """Return the names of candidates, made of the parameters in which they differ."""
     names = list(dict.fromkeys(name for each in params for name in each))
     differ = [name for name in names if len({repr(each.get(name)) for each in params}) > 1] or names
     return [", ".join(f"{name}={each[name]}" for name in differ if name in each) for each in params]
 
 
 def _test_share(search):
-    """Return the share of test examples in a split, by the splitter of a search."""
+    """Return the share of test examples in a split, for the splitter of a search."""
     splitter = search.cv
     if splitter is None or isinstance(splitter, int):
         return 1 / search.n_splits_
@@ -195,7 +195,7 @@ def _test_share(search):
 
 @dataclass(frozen=True)
 class Scorer:
-    """A point of the posterior of a measure, as scikit-learn asks for it; see `scorer`."""
+    """Scorer for scikit-learn that returns a point of the posterior; see `scorer`."""
 
     measure: str | Callable
     at: str | float
@@ -216,7 +216,7 @@ class Scorer:
         return -value.item() if measure.lower_is_better else value.item()
 
     def _point(self, evidence, *, lower_is_better):
-        """Return the point of the posterior; of a loss the cautious end is the upper one."""
+        """Return the point of the posterior; for a loss, the conservative bound is the upper."""
         if self.at == "mean":
             return bcm.distribution(evidence, self.measure, **self.keywords).mean()
         if isinstance(self.at, float):
@@ -230,7 +230,7 @@ class Scorer:
 
 
 def _counts(estimator: Any, X: Any, y: Any, positive: Any) -> xr.DataArray:
-    """Return the counts of the classes that an estimator predicts."""
+    """Return the counts for the predicted classes of an estimator."""
     check_row_order({"X": X, "y": y})
     labels = _classes(estimator)
     keywords = {}
@@ -240,14 +240,14 @@ def _counts(estimator: Any, X: Any, y: Any, positive: Any) -> xr.DataArray:
 
 
 def _probabilities(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Dataset:
-    """Return an estimator's probabilities as evidence."""
+    """Return the probabilities of an estimator as evidence."""
     check_row_order({"X": X, "y": y})
     probabilities, positive = _predicted_probabilities(estimator, X, positive)
     return bcm.from_probabilities(y, probabilities, positive=positive)
 
 
 def _scores(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Dataset:
-    """Return an estimator's scores as evidence: of two classes the decision function's if any."""
+    """Return the scores of an estimator as evidence, from its decision function if possible."""
     check_row_order({"X": X, "y": y})
     labels = _classes(estimator)
     if len(labels) == 2 and hasattr(estimator, "decision_function"):
@@ -261,7 +261,7 @@ def _scores(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Dataset:
 
 
 def _predicted_probabilities(estimator, X, positive):
-    """Return the probabilities of the positive class and its label, or those of all classes."""
+    """Return the probabilities of the positive class with its label, or those of all classes."""
     labels = _classes(estimator)
     if not hasattr(estimator, "predict_proba"):
         todo = "wrap it in CalibratedClassifierCV"
@@ -276,7 +276,7 @@ def _predicted_probabilities(estimator, X, positive):
 
 
 def _classes(estimator) -> list:
-    """Return the classes of a fitted classifier, or raise where it is none."""
+    """Return the classes of a fitted classifier, or raise an error for other estimators."""
     if not hasattr(estimator, "classes_"):
         if hasattr(estimator, "fit"):
             check_is_fitted(estimator)
@@ -288,7 +288,7 @@ def _classes(estimator) -> list:
 
 class _Display:
     """
-    A plot with intervals, made as scikit-learn makes its displays.
+    Base class of displays with intervals, with the interface of scikit-learn's displays.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ class _Display:
     Attributes
     ----------
     evidence : DataArray or Dataset
-        What is drawn; every other function of the package takes it too.
+        Evidence of the plot, which can also be passed to other functions of the package.
     figure_ : matplotlib.figure.Figure
     ax_ : matplotlib.axes.Axes
     """
@@ -312,14 +312,14 @@ class _Display:
 
     def plot(self, *, ax: "Axes | None" = None, **keywords: Any) -> Self:
         """
-        Draw.
+        Plot the display.
 
         Parameters
         ----------
         ax : Axes, optional
-            Where; by default a new figure.
+            Axes to plot on. By default a new figure.
         **keywords
-            Those of the plot, ``prob`` and others.
+            Keywords of the plot function, such as ``prob``.
 
         Returns
         -------
@@ -345,20 +345,20 @@ class _Display:
         **keywords: Any,
     ) -> Self:
         """
-        Draw a fitted estimator's performance on a test set.
+        Plot the performance of a fitted estimator on a test set.
 
         Parameters
         ----------
         estimator : fitted classifier
         X : array_like
-            Its features, one row per example.
+            Features, one row per example.
         y : array_like
-            Actual classes.
+            True classes.
         positive : label, optional
-            The positive class of two; by default the last of the estimator's classes.
+            Positive class of two. By default the last class of the estimator.
         ax : Axes, optional
         **keywords
-            Those of the plot.
+            Keywords of the plot function.
 
         Returns
         -------
@@ -369,7 +369,7 @@ class _Display:
 
 class ConfusionMatrixDisplay(_Display):
     """
-    The confusion matrix with intervals; see `bayescm.plot_matrix`.
+    Confusion matrix with intervals; see `bayescm.plot_matrix`.
 
     Examples
     --------
@@ -391,7 +391,7 @@ class ConfusionMatrixDisplay(_Display):
         ax: "Axes | None" = None,
         **keywords: Any,
     ) -> Self:
-        """Draw the matrix of actual and predicted classes; see `from_estimator`."""
+        """Plot the matrix of actual and predicted classes; see `from_estimator`."""
         return cls(bcm.from_predictions(y_true, y_pred, positive=positive)).plot(ax=ax, **keywords)
 
 
@@ -408,13 +408,13 @@ class _ScoreDisplay(_Display):
         ax: "Axes | None" = None,
         **keywords: Any,
     ) -> Self:
-        """Draw actual classes and scores, a greater one for the positive class."""
+        """Plot a curve from actual classes and scores, which are higher for the positive class."""
         return cls(bcm.from_scores(y_true, y_score, positive=positive)).plot(ax=ax, **keywords)
 
 
 class RocCurveDisplay(_ScoreDisplay):
     """
-    The ROC curve with its band; see `bayescm.plot_roc`.
+    ROC curve with a band; see `bayescm.plot_roc`.
 
     Examples
     --------
@@ -428,7 +428,7 @@ class RocCurveDisplay(_ScoreDisplay):
 
 class PrecisionRecallDisplay(_ScoreDisplay):
     """
-    The precision-recall curve with its band; see `bayescm.plots.plot_precision_recall`.
+    Precision-recall curve with a band; see `bayescm.plots.plot_precision_recall`.
 
     Examples
     --------
@@ -442,7 +442,7 @@ class PrecisionRecallDisplay(_ScoreDisplay):
 
 class CalibrationDisplay(_Display):
     """
-    The calibration curve with its band; see `bayescm.plot_calibration`.
+    Calibration curve with a band; see `bayescm.plot_calibration`.
 
     Examples
     --------
@@ -468,7 +468,7 @@ class CalibrationDisplay(_Display):
         ax: "Axes | None" = None,
         **keywords: Any,
     ) -> Self:
-        """Draw actual classes and forecast probabilities of the positive class."""
+        """Plot a curve from actual classes and probabilities of the positive class."""
         return cls(bcm.from_probabilities(y_true, y_prob, positive=positive)).plot(
             ax=ax, **keywords
         )

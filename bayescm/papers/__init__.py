@@ -1,9 +1,10 @@
 """
-The experiments of five published works, simulated again: our figures beside the printed ones.
+Replications of the experiments of five published works, with the published figures.
 
-Each work is a module, loaded on first use (``bayescm.papers.wang_li``): its tables are named in
-``TABLES``, and its function ``table`` returns one of them. `run_paper` runs a table by the names of
-the command line. What a work prints is in the CSV file of its name.
+Each work is a module that is loaded on first use (``bayescm.papers.wang_li``). Its tables are
+listed in ``TABLES``, and its function ``table`` returns one of them. `run_paper` runs a table by
+the names used on the command line. The published figures of each work are in the CSV file with its
+name.
 """
 
 from collections.abc import Callable
@@ -37,34 +38,35 @@ def run_paper(
     progress: bool = False,
 ) -> pd.DataFrame:
     """
-    Run the experiments of a published work again.
+    Replicate the experiments of a published work.
 
     Parameters
     ----------
     name : {"caelen", "caelen-sequential", "thesis", "wang-2015", "wang-li", "yuan-jiang"}
         The work.
+        Name of the work.
     table : str, optional
-        One of its tables; by default all, one below the other.
+        One of its tables. By default all tables, concatenated.
     case : int, optional
-        One case of the table.
+        Case of the table. By default all cases.
     replications : int
-        Number of data sets simulated in each case.
+        Number of data sets simulated for each case.
     jobs : int or str
-        Number of processes (-1: one for each core), or the address of a Dask scheduler; see
+        Number of processes (-1: one per core), or the address of a Dask scheduler; see
         `bayescm.simulation.run`.
     seed : int
     data : str, optional
-        Folder of the data files, for the tables that need some.
+        Folder of the data files, for tables that need them.
     out : path, optional
-        File of the table, ``.csv`` or ``.parquet``. The folder ``<out>.journal`` keeps the finished
-        replications, and the same call resumes from there.
+        File of the table, ``.csv`` or ``.parquet``. The folder ``<out>.journal`` stores the
+        finished replications, from which the same call resumes.
     progress : bool
-        Show a progress bar with the time left.
+        Whether to show a progress bar with the remaining time.
 
     Returns
     -------
     pandas.DataFrame
-        Our figures, and the printed ones in columns ``published_*``.
+        The replicated figures, with the published ones in columns ``published_*``.
 
     Raises
     ------
@@ -123,8 +125,8 @@ def run_experiment(
     """
     Return the table of an experiment.
 
-    ``options`` are the jobs, the journal and the progress bar, which a `Repeated` does without: it
-    is simulated in this process.
+    ``options`` are the jobs, the journal and the progress bar. A `Repeated` experiment ignores
+    them, because it is simulated in this process.
     """
     if isinstance(experiment, Repeated):
         return experiment.run(case, replications=replications, seed=seed)
@@ -132,17 +134,17 @@ def run_experiment(
 
 
 def published(name: str) -> pd.DataFrame:
-    """Return the figures that a work prints, from ``bayescm/papers/<name>.csv``."""
+    """Return the published figures of a work, from ``bayescm/papers/<name>.csv``."""
     return pd.read_csv(str(files("bayescm.papers") / f"{name}.csv"))
 
 
 def beside(ours: pd.DataFrame, theirs: pd.DataFrame, on: list[str]) -> pd.DataFrame:
-    """Put the published columns beside ours as ``published_*``; what is not printed is NaN."""
+    """Add the published columns as ``published_*``, with NaN for unpublished figures."""
     renamed = theirs.rename(columns=lambda name: name if name in on else f"published_{name}")
     return ours.merge(renamed, how="left", on=on)
 
 
-# The columns that identify a row of a table, and half a unit of the last digit that papers print.
+# Columns that identify a row of a table, and half a unit of the last printed digit.
 IDENTIFIERS = ("table", "case", "learner", "measure", "method", "delta")
 ROUNDING = {"doc": 0.0005, "il": 0.0005, "center": 0.005}
 
@@ -155,23 +157,23 @@ def gaps(
     largest: float = 3.0,
 ) -> pd.DataFrame:
     """
-    Return the published figures that ours differ from by more than so many standard errors.
+    Return the published figures that differ significantly from the replicated ones.
 
     Parameters
     ----------
     table : DataFrame
-        Ours beside the published figures, see `beside`.
+        Table with replicated and published figures; see `beside`.
     replications : int
-        How many replications the paper has.
+        Number of replications in the paper.
     reason : callable
-        What is known of the reason, given a row of the answer.
+        Function from a row of the result to the known reason of the difference.
     largest : float, default 3
-        In standard errors of the difference: ours, theirs, and the rounding of the print.
+        Threshold in standard errors of the difference, which include both simulations and rounding.
 
     Returns
     -------
     DataFrame
-        The columns that name a row of the table, and ``figure`` (doc, il or center), ``ours``,
+        Columns that identify a row of the table, and ``figure`` (doc, il or center), ``ours``,
         ``published``, ``z`` and ``reason``.
     """
     rows = []
@@ -189,7 +191,7 @@ def gaps(
 
 
 def _standard_error(row, figure, printed, replications):
-    """Return the standard error of the difference; a share of 0 or 1 is not taken for certain."""
+    """Return the standard error of the difference; a share of 0 or 1 is not treated as exact."""
     ours = row[f"{figure}_se"]
     theirs = ours * (row["replications"] / replications) ** 0.5
     if figure == "doc":

@@ -1,20 +1,21 @@
 """
-Sections 6 and 7.1 of Caelen (2017): the bootstrap beside the predictive, and Algorithm 3.
+Sections 6 and 7.1 of Caelen (2017): bootstrap and predictive distribution, and Algorithm 3.
 
-"figure 3" compares the spread of both as the matrix is multiplied. The paper sees the curves join;
-they do not: a predictive draw has the noise of the parameter and that of a new sample, a bootstrap
-draw the latter alone, and the ratio of their deviations tends to the square root of two.
+"figure 3" compares the spread of both distributions as the matrix is multiplied by a factor. The
+paper concludes that the curves converge, but they do not. A predictive draw contains the
+uncertainty of the parameter and of a new sample, and a bootstrap draw only the latter. The ratio of
+their standard deviations therefore tends to the square root of two.
 
-"tables 2 and 3" run Algorithm 3 on the 16 data sets. It asks how often the value in a second test
-set of the same size lies in the interval made from the first one: the predictive distribution is
-made for that, the bootstrap is too short for it by the same square root.
+"tables 2 and 3" apply Algorithm 3 to the 16 data sets. It estimates how often the value in a second
+test set of the same size is within the interval computed from the first one. This is the purpose of
+the predictive distribution, whereas the bootstrap interval is too short by the same square root.
 
-What the paper prints as F1 and G-score are those of the *other* class than the one that its Table 1
-names (with the named one the averages of F1 differ by up to .8, with the other one by .02), but in
-its column of averages the G-score is the MCC.
+The F1 and G-score in the paper refer to the *other* class, not the one named in its Table 1. With
+the named class, the averages of F1 differ by up to 0.8; with the other class, they differ by 0.02.
+In the column of averages, however, the G-score is the MCC.
 
-"figure 4" is how often F1 takes each value in the second test set, beside the draws made from the
-first one, for the data sets 6 and 13.
+"figure 4" shows how often F1 takes each value in the second test set, compared with the draws based
+on the first one, for the data sets 6 and 13.
 
 References
 ----------
@@ -42,7 +43,7 @@ TABLES = ("figure 3", "tables 2 and 3", "figure 4")
 
 
 def f1_of_the_other(cells: np.ndarray) -> np.ndarray:
-    """Return the F1 of the class with index 0."""
+    """Return F1 of the class with index 0."""
     tn, errors = cells[..., 0, 0], cells[..., 0, 1] + cells[..., 1, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         return 2 * tn / (2 * tn + errors)
@@ -60,16 +61,16 @@ MEASURES: dict[str, Callable] = {
     "g": g_of_the_other,
     "f1": f1_of_the_other,
 }
-# What the column avg(I(v)) holds, under the paper's heading.
+# Measures in the column avg(I(v)), by the heading in the paper.
 AVERAGED = MEASURES | {"g": mcc}
 
 
 def predictive_draws(cells: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """
-    Draw matrices of the next test set, at concentration 0, as the paper's Algorithm 1 does.
+    Draw matrices of the next test set at concentration 0, as in Algorithm 1 of the paper.
 
-    A cell without counts has probability 0 then: the distribution of an improper posterior, taken
-    silently. Everywhere else in this package that is an error.
+    The posterior is improper, and a cell without counts has probability 0. In the rest of this
+    package this is an error.
     """
     gammas = rng.standard_gamma(cells.ravel().astype(float), (size, cells.size))
     theta = gammas / gammas.sum(1, keepdims=True)
@@ -77,7 +78,7 @@ def predictive_draws(cells: np.ndarray, size: int, rng: np.random.Generator) -> 
 
 
 def bootstrap_draws(cells: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw matrices by resampling the examples, Algorithm 2."""
+    """Draw matrices by resampling the examples (Algorithm 2)."""
     share = cells.ravel() / cells.sum()
     return rng.multinomial(cells.sum(), share, size).reshape(size, *cells.shape)
 
@@ -92,13 +93,13 @@ SCALES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 def figure_3(size: int = 100_000, seed: int = 0, scales: Any = SCALES) -> pd.DataFrame:
     """
-    Return the spread of the MCC of model A times a factor, by either method.
+    Return the spread of the MCC of model A, scaled by a factor, for both methods.
 
     Returns
     -------
     DataFrame
-        ``scale``, ``predictive_iqr``, ``bootstrap_iqr``, ``ratio`` (of the deviations) and
-        ``mean_difference``.
+        Columns ``scale``, ``predictive_iqr``, ``bootstrap_iqr``, ``ratio`` (of the standard
+        deviations) and ``mean_difference``.
 
     Examples
     --------
@@ -122,7 +123,7 @@ def figure_3(size: int = 100_000, seed: int = 0, scales: Any = SCALES) -> pd.Dat
     return pd.DataFrame(rows)
 
 
-# Algorithm 3. The data sets: file, column and label of the positive class, columns that are names.
+# Algorithm 3. Data sets: file, column and label of the positive class, and columns of names.
 
 SETS: dict[int, tuple[str, int, str, tuple[int, ...]]] = {
     1: ("iris", 4, "Iris-versicolor", ()),
@@ -140,12 +141,12 @@ SETS: dict[int, tuple[str, int, str, tuple[int, ...]]] = {
     13: ("sonar", 60, "M", ()),
     14: ("cmc", 9, "1", ()),
     15: ("haberman", 3, "2", ()),
-    # V4, the educational level; the name (V1) is no feature, the class (V6) is one.
+    # V4 is the educational level. The name (V1) is not a feature, and V6 is the class.
     16: ("hayes_roth", 3, "1", (0,)),
 }
-# The R package that the paper used grows 500; the lengths come out as published with 100.
+# The R package used in the paper grows 500 trees. With 100, lengths agree with the published ones.
 TREES = 100
-BINS = 200  # of F1, in figure 4
+BINS = 200  # bins of F1 in figure 4
 
 
 @cache
@@ -160,7 +161,7 @@ def read_set(number: int, folder: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _numbers(column):
-    """Return a column as numbers, -1 where missing, or as it is where it holds words."""
+    """Convert a column to numbers with -1 for missing values; columns of words are unchanged."""
     numbers = pd.to_numeric(column, errors="coerce")
     return numbers.fillna(-1.0) if numbers.notna().mean() > 0.9 else column
 
@@ -169,7 +170,7 @@ def two_test_sets(
     rng: np.random.Generator, number: int, *, folder: str
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
     """
-    Return the matrices of two test sets of a random forest, and the measures of the second one.
+    Return the matrices of two test sets of a random forest, and the measures of the second.
 
     The training set and both test sets are thirds of the data (Algorithm 3, lines 4 to 9).
     """
@@ -189,7 +190,7 @@ def two_test_sets(
 def shortest_interval(
     evidence: xr.DataArray, *, draws: str, prob: float = 0.9
 ) -> Mapping[str, Any]:
-    """Return the shortest interval of 1,000 draws made from the first test set."""
+    """Return the shortest interval of 1,000 draws based on the first test set."""
     rng = np.random.default_rng(int(evidence["seed"]))
     matrices = DRAWS[draws](evidence.values[0], 1000, rng)
     return {name: _shortest(measure(matrices), prob) for name, measure in MEASURES.items()}
@@ -203,7 +204,7 @@ def _shortest(values, prob):
 
 
 def average(evidence: xr.DataArray) -> Mapping[str, Any]:
-    """Return the measures of the first test set, each as both ends of an interval."""
+    """Return the measures of the first test set, as intervals of length 0."""
     return {name: [float(measure(evidence.values[0]))] * 2 for name, measure in AVERAGED.items()}
 
 
@@ -216,10 +217,10 @@ METHODS |= {"bootstrap 0.9": partial(shortest_interval, draws="bootstrap"), "ave
 
 def f1_values(replications: Replications, number: int, *, folder: str) -> list[dict[str, Any]]:
     """
-    Return how often F1 takes each value in second test sets, and in draws made from the first.
+    Return the distribution of F1 in second test sets, and in draws based on the first.
 
-    A row for each bin of 1/200 that has any: ``f1`` (its middle; 1 is a bin of its own), and the
-    shares ``second`` and ``drawn``, each adding up to 1.
+    There is one row per nonempty bin of width 1/200: ``f1`` (its midpoint; 1 is a separate bin),
+    and the shares ``second`` and ``drawn``, each with sum 1.
     """
     second, by_draws = [], []
     for index in range(replications.number):
@@ -243,7 +244,7 @@ def _shares(values):
 
 def experiment(name: str, data: str | None = None) -> Experiment | Repeated:
     """
-    Return the experiment of "tables 2 and 3" or of "figure 4", ready to be run by itself.
+    Return the experiment of "tables 2 and 3" or of "figure 4", for separate runs.
 
     Parameters
     ----------
@@ -254,7 +255,7 @@ def experiment(name: str, data: str | None = None) -> Experiment | Repeated:
     Returns
     -------
     Experiment or Repeated
-        Its cases are the data sets.
+        Experiment whose cases are the data sets.
     """
     check_choice("table of cases", name, TABLES[1:])
     if data is None:
@@ -272,16 +273,16 @@ def table(
     name: str, case: int | None = None, *, data: str | None = None, **options: Any
 ) -> pd.DataFrame:
     """
-    Return one table, beside the published figures.
+    Return one table with the published figures.
 
-    In "tables 2 and 3" the rows of the method "average" have no interval: their ``center`` is the
-    average over the first test sets, beside ``published_center``.
+    In "tables 2 and 3", rows of the method "average" have no interval. Their ``center`` is the
+    average over the first test sets, to be compared with ``published_center``.
 
     Parameters
     ----------
     name : {"figure 3", "tables 2 and 3", "figure 4"}
     case : int, optional
-        The data set, 1 to 16; in "figure 4" 6 or 13.
+        Data set, 1 to 16; in "figure 4", 6 or 13.
     data : str, optional
         Folder of the data files.
     **options
@@ -307,7 +308,7 @@ def table(
 
 
 def reason(row: pd.Series) -> str:
-    """Return what is known of why a figure of Tables 2 and 3 differs from the published one."""
+    """Return the known reason why a figure of Tables 2 and 3 differs from the published one."""
     if row["figure"] == "doc" and row["measure"] == "accuracy" and row["case"] in (1, 8):
         return (
             "accuracy has few values in a set of this size, and often exactly that of an end; were "

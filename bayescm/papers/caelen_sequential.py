@@ -1,16 +1,15 @@
 """
 Algorithm 4 and figure 5 of Caelen (2017): a forest evaluated on 300 batches of 100 examples.
 
-The paper draws, after every batch, "10%" intervals of the MCC, and reports that after 150 batches
-they hold the true value about 90% of the time. A 10% interval of the true value cannot: it holds
-it 10% of the time. The published figure arises when the interval is one of the MCC *of the next
-100 examples* (algorithm 1) and is judged against the true MCC. As the evidence grows its centre
-comes nearer to the truth, while it stays as wide as 100 examples make it. Both are here, under
-their names.
+After every batch, the paper computes "10%" intervals of the MCC. It reports that after 150 batches
+they contain the true value about 90% of the time, but a 10% interval contains it 10% of the time.
+The published figure is reproduced if the interval refers to the MCC *of the next 100 examples*
+(Algorithm 1) but is compared with the true MCC. As data accumulate, its centre approaches the true
+value, but its width remains that of 100 examples. This module includes both intervals.
 
-The truth is worked out, not drawn: the forest's answer and the probability of the class are
-functions on a square, integrated on a grid. Given the cell probabilities the batches are
-multinomial, as those of the paper are.
+The true value is computed, not simulated. The predictions of the forest and the class probability
+are functions on a square, which are integrated on a grid. Given the cell probabilities, the batches
+are multinomial, as in the paper.
 
 References
 ----------
@@ -37,11 +36,11 @@ from bayescm.simulation import Experiment, Method
 from bayescm.validate import check_choice
 
 TABLES = ("figure 5",)
-STEPS = (1, 10, 50, 100, 150, 200, 300)  # batches after which the intervals are made
+STEPS = (1, 10, 50, 100, 150, 200, 300)  # batches after which intervals are computed
 BATCH = 100
-TRAINING = 1000  # examples that the forest learns from
+TRAINING = 1000  # examples on which the forest is trained
 TREES = 100
-GRID = 400  # points along each axis, at which the forest is compared with the truth
+GRID = 400  # points per axis of the grid on which the forest is compared with the truth
 DRAWS = 4000
 
 
@@ -67,7 +66,7 @@ def forest_cells(rng: np.random.Generator, *, trees: int = TREES) -> np.ndarray:
 
 
 def batches(rng: np.random.Generator) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return the evidence after some of 300 batches, and the true MCC at each of these."""
+    """Return the evidence after selected numbers of batches, and the true MCC for each."""
     cells = forest_cells(rng)
     sums = rng.multinomial(BATCH, cells.ravel(), max(STEPS)).cumsum(axis=0)
     tables = sums[np.array(STEPS) - 1].reshape(-1, 2, 2)
@@ -82,7 +81,7 @@ def _measure_after(step):
 def of_the_truth(
     counts: xr.DataArray, *, prob: float, concentration: float
 ) -> Mapping[str, np.ndarray]:
-    """Return equal-tailed posterior intervals of the true MCC; NaN where there is no posterior."""
+    """Return equal-tailed posterior intervals of the true MCC; NaN without a proper posterior."""
     ends = {}
     for step, cells in zip(counts["step"].values, counts.values, strict=True):
         ends[_measure_after(step)] = np.full(2, np.nan)
@@ -93,7 +92,7 @@ def of_the_truth(
 
 
 def of_the_next_100(counts: xr.DataArray, *, prob: float, kind: str) -> Mapping[str, np.ndarray]:
-    """Return intervals of the MCC of the next 100 examples, from draws, as algorithm 1 has them."""
+    """Return intervals of the MCC of the next 100 examples from draws, as in Algorithm 1."""
     rng = np.random.default_rng(counts.values.ravel().tolist())
     size = DRAWS if kind == "eti" else 1000
     return {
@@ -130,13 +129,13 @@ def table(
     name: str = "figure 5", case: int | None = None, *, data: str | None = None, **options: Any
 ) -> pd.DataFrame:
     """
-    Return how often each interval holds the true MCC after 1 to 300 batches.
+    Return how often each interval contains the true MCC after 1 to 300 batches.
 
     Parameters
     ----------
     name : {"figure 5"}
     case : int, optional
-        There is one, 1.
+        The only case is 1.
     data : None
         The experiment needs no data files.
     **options
@@ -146,7 +145,7 @@ def table(
     Returns
     -------
     pandas.DataFrame
-        With ``batches`` and, where the paper says one, ``published_doc``.
+        Table with ``batches`` and, if the paper states it, ``published_doc``.
     """
     check_choice("table", name, list(TABLES))
     frame = run_experiment(EXPERIMENT, case, **options)

@@ -1,9 +1,9 @@
 """
-The populations and the learners of the papers' experiments, and what a cross-validation is made of.
+Populations and learners in the experiments of the papers, and their cross-validation.
 
-A `CrossValidation` says which population is sampled, which learner is trained and in which designs
-it is cross-validated. `cross_validate` draws a sample and returns the counts of its folds, and
-`expected_measures` returns what is taken for true: the mean of a measure over training sets.
+A `CrossValidation` specifies a population, a learner and the designs of cross-validation.
+`cross_validate` draws a sample and returns the counts of its folds. `expected_measures` returns the
+true values: the means of measures over training sets.
 """
 
 import warnings
@@ -31,7 +31,7 @@ from bayescm.evidence import from_matrix
 from bayescm.evidence.splits import BlockedThreeByTwo, FiveByTwo
 from bayescm.validate import fail
 
-# The files of the data sets, and what the archive calls them.
+# Files of the data sets, and their names in the archive.
 SOURCES = {
     "letter": ("letter.csv.gz", "Letter Recognition, doi:10.24432/C5ZP40"),
     "magic": ("magic.csv.gz", "MAGIC Gamma Telescope, doi:10.24432/C52C8B"),
@@ -48,13 +48,13 @@ class Gaussians:
     features : int
         Number of features d.
     shift : float
-        Mean of every feature in the positive class (the other one has 0).
+        Mean of every feature in the positive class (0 in the other class).
     scale : float
-        Variance of every feature in the positive class (the other one has 1).
+        Variance of every feature in the positive class (1 in the other class).
     balanced : bool
-        Whether samples have equally many examples of both classes, or random numbers.
+        Whether samples have equal or random numbers of examples in both classes.
     swapped : bool
-        Whether the standard normal class is the positive one, and the other one is not.
+        Whether the standard normal class is the positive class instead.
     """
 
     features: int
@@ -78,16 +78,18 @@ class Gaussians:
 @dataclass(frozen=True)
 class Rows:
     """
-    The rows of a data set, to be sampled with replacement.
+    Rows of a data set, sampled with replacement.
 
     Attributes
     ----------
     name : {"letter", "magic"}
-        Letters A to M against N to Z; gamma rays against as many hadrons (13,376 rows).
+        Letters A to M against N to Z, or gamma rays against an equal number of hadrons (13,376
+        rows).
     folder : str
-        Where the files ``letter.csv.gz`` and ``magic.csv.gz`` are: the archive's own, compressed.
+        Folder of the files ``letter.csv.gz`` and ``magic.csv.gz``, compressed copies of the
+        archive's.
     balanced : bool
-        Whether samples have exactly the population's class proportions, or random ones.
+        Whether samples have exactly the class proportions of the population, or random ones.
     """
 
     name: str
@@ -95,7 +97,7 @@ class Rows:
     balanced: bool = True
 
     def __post_init__(self):
-        # A missing file is an error before anything is simulated.
+        # Report a missing file before the simulation starts.
         find_file(*SOURCES[self.name], self.folder)
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -121,14 +123,14 @@ def read_rows(name: str, folder: str | None) -> tuple[np.ndarray, np.ndarray]:
     if name == "letter":
         return table.iloc[:, 1:].to_numpy(float), (table[0] <= "M").to_numpy(int)
     classes = (table.iloc[:, -1] == "g").to_numpy(int)
-    # The paper has 13,376 examples, twice the number of hadrons.
+    # The paper has 13,376 examples, which is twice the number of hadrons.
     gammas = np.random.default_rng(0).choice(np.flatnonzero(classes == 1), 6688, replace=False)
     balanced = np.concatenate([gammas, np.flatnonzero(classes == 0)])
     return table.iloc[balanced, :-1].to_numpy(float), classes[balanced]
 
 
 def find_file(name: str, source: str, folder: str | None) -> Path:
-    """Return the path of a data file, in a folder or its ``uci``, or say where it comes from."""
+    """Return the path of a data file in a folder or its ``uci``; otherwise state its source."""
     for directory in [] if folder is None else [Path(folder), Path(folder) / "uci"]:
         if (directory / name).exists():
             return directory / name
@@ -143,11 +145,11 @@ def find_file(name: str, source: str, folder: str | None) -> Path:
 
 class PrunedTree(DecisionTreeClassifier):
     """
-    A classification tree with the default settings of R's rpart.
+    Classification tree with the default settings of R's rpart.
 
-    A node is split if it has 20 examples, a leaf has at least 7, and subtrees that save less than
-    1% of the root's errors for each of their leaves are cut (cost complexity in training errors,
-    where scikit-learn's own pruning counts impurity).
+    A node is split if it has at least 20 examples, and a leaf has at least 7. Subtrees that save
+    less than 1% of the errors of the root per leaf are pruned (cost complexity in training errors,
+    whereas scikit-learn uses impurity).
 
     References
     ----------
@@ -160,17 +162,17 @@ class PrunedTree(DecisionTreeClassifier):
         self.cp = cp
 
     def fit(self, X: Any, y: Any) -> "PrunedTree":
-        """Grow the tree and cut it back."""
+        """Grow and prune the tree."""
         super().fit(X, y)
         self.label_ = self.classes_[self._pruned_labels()]
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the majority class of the leaf that each example falls into."""
+        """Return the majority class of the leaf of each example."""
         return self.label_[self.apply(X)]
 
     def _pruned_labels(self):
-        """Return, for each node, the class that the pruned tree gives to its examples."""
+        """Return the predicted class of the pruned tree for each node."""
         tree = self.tree_
         share = tree.value[:, 0, :] / tree.value[:, 0, :].sum(axis=1, keepdims=True)
         errors = tree.weighted_n_node_samples * (1 - share.max(axis=1))
@@ -178,7 +180,7 @@ class PrunedTree(DecisionTreeClassifier):
         while self._cut_weakest(split, errors):
             pass
         label = share.argmax(axis=1)
-        # Children have higher numbers than their parents.
+        # Children have higher indices than their parents.
         for node in range(tree.node_count):
             if not split[node] and tree.children_left[node] >= 0:
                 for child in (tree.children_left[node], tree.children_right[node]):
@@ -186,7 +188,7 @@ class PrunedTree(DecisionTreeClassifier):
         return label
 
     def _cut_weakest(self, split, errors):
-        """Cut the subtree that saves the fewest errors for each of its leaves, if it is too few."""
+        """Prune the subtree that saves the fewest errors per leaf, if it saves too few."""
         left, right = self.tree_.children_left, self.tree_.children_right
         below, leaves = errors.copy(), np.ones(len(errors))
         for node in np.flatnonzero(split)[::-1]:
@@ -222,7 +224,7 @@ class Perceptron(MLPClassifier):
         )
 
     def fit(self, X: Any, y: Any) -> "Perceptron":
-        """Train for 100 steps at most."""
+        """Train for at most 100 steps."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return super().fit(X, y)
@@ -230,19 +232,19 @@ class Perceptron(MLPClassifier):
 
 def classifier(name: str, *, gamma: float | None = None, seed: int = 0) -> Any:
     """
-    Return an unfitted classifier of the papers.
+    Return an unfitted classifier used in the papers.
 
     Parameters
     ----------
     name : {"tree", "perceptron", "svm", "linear svm", "logistic", "bayes", "knn"}
-        A pruned tree, a perceptron with one hidden layer, a support vector machine with a Gaussian
-        or (strongly regularised) a linear kernel, logistic regression, naive Bayes, five nearest
+        Pruned tree, perceptron with one hidden layer, support vector machine with a Gaussian or
+        (strongly regularised) linear kernel, logistic regression, naive Bayes, or five nearest
         neighbours.
     gamma : float, optional
-        Of the kernel, for features as they are; by default one over their number, for
-        standardised features (the default of R's e1071).
+        Parameter of the kernel, for unscaled features. By default one over the number of features,
+        for standardised features (the default of R's e1071).
     seed : int
-        Seed of a perceptron's first weights, and of a tree's choice between equal splits.
+        Seed of the initial weights of a perceptron, and of ties between splits of a tree.
 
     Returns
     -------
@@ -266,24 +268,24 @@ def classifier(name: str, *, gamma: float | None = None, seed: int = 0) -> Any:
 @dataclass(frozen=True)
 class CrossValidation:
     """
-    A sample of a population, on which a classifier is cross-validated.
+    Sample of a population on which a classifier is cross-validated.
 
     Attributes
     ----------
     population : Gaussians or Rows
-        What is sampled.
+        Population to sample.
     learner : str
         Name of a `classifier`.
     size : int
         Number of examples in a sample.
     designs : tuple of str
-        ``"10"`` (stratified ten-fold), ``"5x2"`` or ``"3x2"``; all on the same sample.
+        ``"10"`` (stratified ten-fold), ``"5x2"`` or ``"3x2"``, all on the same sample.
     measures : tuple of str
-        The measures whose expected values are taken for true.
+        Measures whose expected values are the true values.
     gamma : float, optional
-        Of the support vector machine's kernel.
+        Kernel parameter of the support vector machine.
     share : float
-        Share of a sample that the classifiers whose measures count as true are trained on.
+        Size of the training sets that define the true values, relative to a sample.
     """
 
     population: Any
@@ -295,13 +297,13 @@ class CrossValidation:
     share: float = 0.9
 
     def train(self, features: np.ndarray, classes: np.ndarray, rng: np.random.Generator) -> Any:
-        """Return a classifier trained on these examples, its own seed drawn from ``rng``."""
+        """Return a classifier trained on these examples, with a seed drawn from ``rng``."""
         seed = int(rng.integers(2**31))
         return classifier(self.learner, gamma=self.gamma, seed=seed).fit(features, classes)
 
 
 def cross_validate(rng: np.random.Generator, design: CrossValidation) -> tuple[Any, None]:
-    """Return the counts of a new sample's folds: of one design, or a mapping of several."""
+    """Return the fold counts of a new sample, for one design or a mapping of several designs."""
     features, classes = design.population.sample(rng, design.size)
     counts = {}
     for name in design.designs:
@@ -341,17 +343,17 @@ def expected_measures(
     Parameters
     ----------
     rng : Generator
-        Source of the training and test sets.
+        Generator of the training and test sets.
     design : CrossValidation
     training_sets : int
-        Number of training sets, of ``share * size`` examples each.
+        Number of training sets, each with ``share * size`` examples.
     test_size : int
-        Number of fresh examples that each trained classifier is measured on.
+        Number of new examples on which each trained classifier is evaluated.
 
     Returns
     -------
     mapping of str to two floats
-        Without the training sets for which a measure is undefined.
+        Expected measures, excluding training sets for which a measure is undefined.
     """
     tables = []
     for _ in range(training_sets):

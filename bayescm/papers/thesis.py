@@ -1,9 +1,10 @@
 """
-The coverage curves of the thesis behind bob.measure, and what it leaves open: dependent examples.
+Coverage curves of the thesis behind bob.measure, and an open question: dependent examples.
 
-Table "5" is Figure 5, the coverage of intervals of one proportion, and "6" is Figure 6, that of F1;
-both by exact enumeration. Table "dependent" takes up the closing idea: labels and answers that
-follow a Markov chain within each image, and five intervals as the dependence grows.
+Table "5" is Figure 5, the coverage of intervals for a proportion, and table "6" is Figure 6, the
+coverage for F1. Both are exact enumerations. Table "dependent" addresses the open question at the
+end of the thesis: labels and predictions follow a Markov chain within each image, and five
+intervals are compared as the dependence increases.
 
 References
 ----------
@@ -32,7 +33,7 @@ from bayescm.validate import check_choice, fail
 
 TABLES = ("5", "6", "dependent")
 
-# Coverage of intervals of proportions and of F1, exact.
+# Exact coverage of intervals for proportions and F1.
 
 SIZES = (10, 20, 50, 100, 500)
 SHARES = tuple(np.round(np.arange(0.01, 1.0, 0.01), 2))
@@ -42,7 +43,7 @@ PRIORS = {"flat": 1.0, "jeffreys": 0.5}
 
 
 def proportions(n: int, prob: float = 0.95) -> dict[str, np.ndarray]:
-    """Return the intervals of 0 to n successes by every method, shape (n + 1, 2) each."""
+    """Return the intervals for 0 to n successes by every method, shape (n + 1, 2) each."""
     hits = np.arange(n + 1)
     ends = {name: proportion(hits, n, method=name, prob=prob).values for name in CLASSICAL}
     for name, prior in PRIORS.items():
@@ -54,7 +55,7 @@ def proportions(n: int, prob: float = 0.95) -> dict[str, np.ndarray]:
 
 def coverage_of_proportions(n: int, shares: Any = SHARES, prob: float = 0.95) -> pd.DataFrame:
     """
-    Return the exact coverage of intervals of a proportion.
+    Return the exact coverage of intervals for a proportion.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def coverage_of_proportions(n: int, shares: Any = SHARES, prob: float = 0.95) ->
     Returns
     -------
     DataFrame
-        ``n``, ``p``, ``method``, ``doc`` (coverage) and ``il`` (mean length).
+        Columns ``n``, ``p``, ``method``, ``doc`` (coverage) and ``il`` (mean length).
 
     Examples
     --------
@@ -95,24 +96,24 @@ def _binomial(n, shares):
 
 def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFrame:
     """
-    Return the exact coverage of the equal-tailed interval of F1.
+    Return the exact coverage of the equal-tailed interval for F1.
 
-    The thesis draws precision and recall by themselves and drops pairs that no matrix has. Here the
-    n examples that are, or are called, positive fall into true positives and errors, of which alone
-    F1 depends: the share of hits among them is the Jaccard index F / (2 - F).
+    The thesis varies precision and recall separately and drops pairs that no matrix has. Here, the
+    n examples that are positive or predicted positive are true positives or errors, on which F1
+    depends alone. The share of true positives among them is the Jaccard index F / (2 - F).
 
     Parameters
     ----------
     n : int
-        Number of examples that are, or are called, positive.
+        Number of examples that are positive or predicted positive.
     rates : array_like
-        Values of precision and of recall.
+        Values of precision and recall.
     prob : float, default 0.95
 
     Returns
     -------
     DataFrame
-        ``n``, ``precision``, ``recall``, ``f1``, ``method`` and ``doc``.
+        Columns ``n``, ``precision``, ``recall``, ``f1``, ``method`` and ``doc``.
     """
     rates = np.asarray(rates, float)
     precision, recall = np.reshape(np.meshgrid(rates, rates, indexing="ij"), (2, -1))
@@ -129,19 +130,19 @@ def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFra
     return pd.concat(rows, ignore_index=True)
 
 
-# Dependent examples: images whose pixels follow each other. The truth of a pixel is that of the one
-# before with the probability ``stay``, and else drawn anew; so is whether the answer is right. At 0
-# all pixels are independent.
+# Dependent examples: images with dependent pixels. With probability ``stay``, the true class of a
+# pixel equals that of the preceding one; otherwise it is drawn independently. The same holds for
+# whether the prediction is correct. For 0, all pixels are independent.
 
 STAY = (0.5, 0.7, 0.8, 0.9, 0.95)
 POSITIVES = 0.4  # share of positive pixels
-ACCURACY = 0.8  # of the classifier
+ACCURACY = 0.8  # accuracy of the classifier
 
 
 def dependent_images(
     rng: np.random.Generator, stay: float, *, images: int = 20, pixels: int = 100
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Draw counts with the dims group (images) and batch (all pixels, and every tenth)."""
+    """Draw counts with dimensions group (images) and batch (all pixels, and every tenth)."""
     actual = markov_chains(rng, POSITIVES, stay, (images, pixels))
     right = markov_chains(rng, ACCURACY, stay, (images, pixels))
     answer = np.where(right, actual, ~actual)
@@ -153,11 +154,11 @@ def dependent_images(
 def markov_chains(
     rng: np.random.Generator, share: float, stay: float, shape: tuple[int, int]
 ) -> np.ndarray:
-    """Draw binary chains (images, pixels) that repeat the one before with probability `stay`."""
+    """Draw binary chains (images, pixels) that repeat the preceding value with prob. `stay`."""
     fresh = rng.random(shape) < share
     repeats = rng.random(shape) < stay
     repeats[:, 0] = False
-    # Where the value was last drawn anew.
+    # Position at which the value was last drawn independently.
     source = np.maximum.accumulate(np.where(repeats, 0, np.arange(shape[1])), axis=1)
     return np.take_along_axis(fresh, source, axis=1)
 
@@ -168,7 +169,7 @@ def _tables(actual, answer):
 
 
 def independent(counts: xr.DataArray) -> Mapping[str, Any]:
-    """Return the interval as if all pixels were independent."""
+    """Return the interval that treats all pixels as independent."""
     return _interval(counts.isel(batch=0).sum("group"))
 
 
@@ -178,7 +179,7 @@ def thinned(counts: xr.DataArray) -> Mapping[str, Any]:
 
 
 def design_effect(counts: xr.DataArray) -> Mapping[str, Any]:
-    """Return the interval from what the pixels are worth, given the design effect."""
+    """Return the interval from the effective number of pixels, using the design effect."""
     return _interval(effective_counts(counts.isel(batch=0), "recall"))
 
 
@@ -187,7 +188,7 @@ def _interval(counts):
 
 
 def pooled(counts: xr.DataArray, *, of: str) -> Mapping[str, Any]:
-    """Return the interval of partially pooled images: of the typical one, or of their average."""
+    """Return the interval of partially pooled images, for the typical one or their average."""
     posterior = _posterior(counts.isel(batch=0).values.tobytes(), counts.sizes["group"])
     (recall,) = posterior.draw([resolve("recall")], 4000, np.random.default_rng(0), of=of)
     return {"recall": np.quantile(recall, [0.025, 0.975])}
@@ -195,7 +196,7 @@ def pooled(counts: xr.DataArray, *, of: str) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=1)
 def _posterior(cells, images):
-    """Return the posterior of the images, computed once for both questions about it."""
+    """Return the posterior of the images, which both estimands share."""
     return hierarchical_groups(np.frombuffer(cells, int).reshape(images, 2, 2))
 
 
@@ -226,13 +227,13 @@ def table(
     ----------
     name : {"5", "6", "dependent"}
     case : int, optional
-        Of "5" and "6" the number of examples in `SIZES`, from 1; of "dependent" how likely a pixel
-        repeats the one before, in `STAY`.
+        For "5" and "6", the index of the number of examples in `SIZES`, from 1. For "dependent",
+        the index in `STAY` of the probability that a pixel repeats the preceding one.
     data : None
-        No table needs data files.
+        Not used, because no table needs data files.
     **options
         ``replications``, ``seed``, ``jobs``, ``journal`` and ``progress`` of
-        `bayescm.simulation.Experiment.run`, for "dependent"; the others are exact.
+        `bayescm.simulation.Experiment.run`, for "dependent". The other tables are exact.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """
-The experiments of Wang et al. (2015): F1 from blocked 3x2, 5x2 and ten-fold cross-validation.
+Experiments of Wang et al. (2015): F1 from blocked 3x2, 5x2 and ten-fold cross-validation.
 
-Read with five features where the paper prints two, for only then are the lengths as printed;
-classes exactly balanced, folds stratified, the true value the mean over classifiers trained on n
-examples.
+The published lengths are reproduced only with five features, although the paper states two. Classes
+are exactly balanced, folds are stratified, and the true value is the mean over classifiers trained
+on n examples.
 
 References
 ----------
@@ -34,9 +34,9 @@ from bayescm.validate import check_choice, fail
 
 TABLES = ("2", "3", "4", "5", "6", "7", "8")
 
-# Tables 2 and 3: the skewness of F1, which has closed forms.
+# Tables 2 and 3: skewness of F1, which has a closed form.
 
-# Precision, recall and accuracy of the cases of Table 2; b = TP + 1 of those of Table 3.
+# Precision, recall and accuracy in the cases of Table 2, and b = TP + 1 in those of Table 3.
 RATES = (
     (0.5, 0.5, 0.5),
     (0.6, 0.5, 0.5),
@@ -66,30 +66,30 @@ def skewness(table: int, case: int | None = None) -> pd.DataFrame:
 
 
 def _cells_of_rates(size, column):
-    """Return TP + 1 and FP + FN + 2 of n examples with the given precision, recall, accuracy."""
+    """Return TP + 1 and FP + FN + 2 for n examples with given precision, recall and accuracy."""
     precision, recall, accuracy = RATES[column]
     hits = size * (1 - accuracy) / (1 / recall + 1 / precision - 2)
     return hits + 1, size * (1 - accuracy) + 2
 
 
 def _cells_of_mode(mode, column):
-    """Return b = TP + 1 and the a = FP + FN + 2 that puts the mode of F1 there."""
+    """Return b = TP + 1, and a = FP + FN + 2 for the given mode of F1."""
     b = HITS[column]
     return float(b), (2 * (b - 1) + (5 - 2 * b) * mode - 2 * mode**2) / mode
 
 
-# Tables 4 to 8: 1 to 5 are the learners on the table's first block, 6 to 10 on its second, 11 to 15
-# on its third.
+# Tables 4 to 8: cases 1 to 5 are the learners in the first block of the table, 6 to 10 those in the
+# second, and 11 to 15 those in the third.
 
 FEATURES = 5
 LEARNERS = ("tree", "logistic", "svm", "bayes", "knn")
-SHIFTS = ((0.5, 1), (1.5, 2), (1, 2))  # shift and scale of cases I to III
+SHIFTS = ((0.5, 1), (1.5, 2), (1, 2))  # shift and scale in cases I to III
 SIMULATED = {4: 200, 5: 600, 6: 6000}
 REAL = {7: 200, 8: 600}
 
 
 def student(counts: Mapping[str, Any], *, folds: str, method: str) -> Mapping[str, Any]:
-    """Return the t interval from the folds of a design, not clipped; 0/0 in a fold counts as 0."""
+    """Return the t interval from the folds of a design, not clipped; folds with 0/0 count as 0."""
     return {"f1": fold_t(counts[folds], "f1", method=method, undefined="zero").values}
 
 
@@ -109,12 +109,12 @@ METHODS: dict[str, Method] = {
 
 def experiment(name: str, data: str | None = None) -> Experiment:
     """
-    Return the experiment of a table, ready to be run by itself.
+    Return the experiment of a table, for separate runs.
 
     Parameters
     ----------
     name : str
-        "4", "5", "6" (simulated, n = 200, 600, 6000), "7" or "8" (letters, n = 200, 600).
+        Table "4", "5", "6" (simulated, n = 200, 600, 6000), "7" or "8" (letters, n = 200, 600).
     data : str, optional
         Folder of the data files, for Tables 7 and 8.
 
@@ -146,14 +146,14 @@ def table(
     name: str, case: int | None = None, *, data: str | None = None, **options: Any
 ) -> pd.DataFrame:
     """
-    Return one of the paper's tables, ours beside the published one.
+    Return one of the paper's tables, with the published figures.
 
     Parameters
     ----------
     name : str
-        "2" or "3" (skewness of F1, exact), "4" to "8" (degrees of confidence and lengths).
+        Table "2" or "3" (skewness of F1, exact), or "4" to "8" (degrees of confidence and lengths).
     case : int, optional
-        One case only.
+        Case of the table. By default all cases.
     data : str, optional
         Folder of the data files, for Tables 7 and 8.
     **options
@@ -179,7 +179,7 @@ def table(
 
 
 def reason(row: pd.Series) -> str:
-    """Return what is known of why a figure of Tables 4 to 8 differs from the published one."""
+    """Return the known reason why a figure of Tables 4 to 8 differs from the published one."""
     if row["table"] in REAL and row["learner"] in ("tree", "svm", "knn"):
         return (
             "this learner still learns at n: from half a sample it is .04 to .07 worse than from "

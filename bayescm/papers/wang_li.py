@@ -1,8 +1,8 @@
 """
-The experiments of Wang and Li (2016): precision and recall from ten-fold cross-validation.
+Experiments of Wang and Li (2016): precision and recall from ten-fold cross-validation.
 
-Read as they must be to come out as printed: classes exactly balanced, folds stratified, intervals
-equal-tailed with one prior count a cell, the true value the mean over training sets.
+The published figures are reproduced with exactly balanced classes, stratified folds, equal-tailed
+intervals with one prior count per cell, and the mean over training sets as the true value.
 
 References
 ----------
@@ -37,9 +37,9 @@ from bayescm.validate import check_choice
 TABLES = ("3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "remark-4")
 MEASURES = ("precision", "recall")
 
-# The cases. Tables 4 to 6 have simulated data, and Tables 7 to 10 have real data.
+# Cases. Tables 4 to 6 have simulated data, and Tables 7 to 10 have real data.
 
-# Tables 4 to 6: learner, then number of examples, of features, shift and scale of the second class.
+# Tables 4 to 6: learner, numbers of examples and features, shift and scale of the second class.
 SIMULATED = {
     (4, 1): ("perceptron", 200, 5, 0.2, 1),
     (4, 2): ("perceptron", 1000, 100, 0.2, 1),
@@ -57,32 +57,32 @@ SIMULATED = {
     (6, 5): ("linear svm", 1000, 200, 0.2, 3),
     (6, 6): ("linear svm", 200, 300, 0.2, 3),
 }
-# Tables 7 to 10: data set and number of examples; one case for each learner.
+# Tables 7 to 10: data set and number of examples, with one case per learner.
 REAL = {7: ("letter", 200), 8: ("letter", 1000), 9: ("magic", 200), 10: ("magic", 1000)}
 LEARNERS = ("tree", "perceptron", "svm")
 CASES = {table: [case for number, case in SIMULATED if number == table] for table in (4, 5, 6)}
 CASES |= {table: [1, 2, 3] for table in REAL}
-# Table 12: its three columns are cases of Tables 7 and 9; the discounts from 1/K to 1.
+# Table 12: its three columns are cases of Tables 7 and 9. Discounts range from 1/K to 1.
 DISCOUNTED = {1: (7, 1), 2: (7, 3), 3: (9, 1)}
 OMEGAS = tuple(round(0.1 + 0.05 * step, 2) for step in range(19))
 # Table 3: shift and scale of the second class.
 POINTS = {1: (1, 2), 2: (1, 0.1), 3: (0.2, 3)}
-# Remark 4: number of features and width of the kernel; with the five printed it is not degenerate.
+# Remark 4: number of features and kernel width. With the published five, it is not degenerate.
 PERFECT = {1: (5, 0.5), 2: (100, None)}
 
 
 def design(table: int, case: int, data: str | None = None) -> CrossValidation:
     """
-    Return what is cross-validated in a case of Tables 4 to 10.
+    Return the cross-validation in a case of Tables 4 to 10.
 
     Parameters
     ----------
     table : int
-        4, 5, 6 (simulated: perceptron, tree, support vector machine), 7, 8 (letters, n = 200 and
-        1000), 9, 10 (gamma telescope).
+        Table 4, 5, 6 (simulated: perceptron, tree, support vector machine), 7, 8 (letters, n = 200
+        and 1000), 9 or 10 (gamma telescope).
     case : int
-        The column of the table, from 1, in the tables of simulated data; in those of real data 1
-        is the tree, 2 the perceptron, 3 the support vector machine.
+        Column of the table, from 1, for simulated data. For real data, 1 is the tree, 2 the
+        perceptron and 3 the support vector machine.
     data : str, optional
         Folder of the data files, for Tables 7 to 10.
 
@@ -94,14 +94,14 @@ def design(table: int, case: int, data: str | None = None) -> CrossValidation:
         name, size = REAL[table]
         return CrossValidation(Rows(name, data), LEARNERS[case - 1], size)
     learner, size, features, shift, scale = SIMULATED[table, case]
-    # The lengths in the paper tell the kernel: Gaussian of this width with five features, as good
-    # as linear with 200 and 300, and there the standard normal class is the positive one.
+    # The published lengths identify the kernel: Gaussian of this width with five features, almost
+    # linear with 200 and 300. With the latter, the standard normal class is the positive one.
     gamma = 0.5 if learner == "svm" else None
     population = Gaussians(features, shift, scale, swapped=learner == "linear svm")
     return CrossValidation(population, learner, size, gamma=gamma)
 
 
-# The intervals.
+# Intervals.
 
 
 def pooled(counts: xr.DataArray, *, omega: float | None = None) -> Mapping[str, Any]:
@@ -115,12 +115,12 @@ def averaged(counts: xr.DataArray) -> Mapping[str, Any]:
 
 
 def student(counts: xr.DataArray, *, method: str) -> Mapping[str, Any]:
-    """Return the t intervals (equations 3.10 to 3.13); a fold with 0/0 counts as 0."""
+    """Return the t intervals (equations 3.10 to 3.13); folds with 0/0 count as 0."""
     return {name: fold_t(counts, name, method=method, undefined="zero").values for name in MEASURES}
 
 
 def hierarchical(counts: xr.DataArray) -> Mapping[str, Any]:
-    """Return the intervals of the partially pooled folds, with their own default prior."""
+    """Return the intervals of the partially pooled folds, with the default prior of this model."""
     return _intervals(counts, model="hierarchical_folds")
 
 
@@ -138,7 +138,7 @@ METHODS: dict[str, Method] = {
 
 
 def macro_average(counts: xr.DataArray) -> Mapping[str, Any]:
-    """Return the means of the folds' measures, as intervals of length 0 (Table 3)."""
+    """Return the means of a measure over folds, as intervals of length 0 (Table 3)."""
     return {name: [fold_macro(counts, name, undefined="zero").item()] * 2 for name in MEASURES}
 
 
@@ -147,17 +147,17 @@ def micro_average(counts: xr.DataArray) -> Mapping[str, Any]:
     return {name: [fold_micro(counts, name).item()] * 2 for name in MEASURES}
 
 
-# The tables.
+# Tables.
 
 
 def experiment(name: str, data: str | None = None) -> Experiment:
     """
-    Return the experiment of a table, ready to be run by itself.
+    Return the experiment of a table, for separate runs.
 
     Parameters
     ----------
     name : str
-        "3" to "10", "12" or "remark-4"; see `table`.
+        Table "3" to "10", "12" or "remark-4"; see `table`.
     data : str, optional
         Folder of the data files, for Tables 7 to 10 and 12.
 
@@ -196,17 +196,17 @@ def table(
     name: str, case: int | None = None, *, data: str | None = None, **options: Any
 ) -> pd.DataFrame:
     """
-    Return one of the paper's tables, ours beside the published one.
+    Return one of the paper's tables, with the published figures.
 
     Parameters
     ----------
     name : str
-        "3" (point estimates: their mean is the column ``center``), "4" to "10" (degrees of
+        Table "3" (point estimates, whose mean is the column ``center``), "4" to "10" (degrees of
         confidence and lengths), "11" (average ranks over all 27 cases), "12" (changing omega;
         ``best`` marks the shortest interval that still covers 95%), or "remark-4" (a classifier
-        that is never wrong).
+        without errors).
     case : int, optional
-        One case only.
+        Case of the table. By default all cases.
     data : str, optional
         Folder of the data files.
     **options
@@ -236,7 +236,7 @@ def _shortest_that_cover(frame, level=0.95):
 
 
 def _average_ranks(data, **options):
-    """Return average ranks over the 27 cases; what the journals have is not drawn again."""
+    """Return average ranks over the 27 cases, reusing replications from the journals."""
     tables = [
         run_experiment(experiment(str(number), data), **options).assign(table=number)
         for number in CASES
@@ -248,12 +248,12 @@ def _average_ranks(data, **options):
     return beside(ours, published("wang_li"), ["table", "case", "measure", "method"])
 
 
-# Simulated experiment 1: how closely a beta distribution approximates the average posterior.
+# Simulated experiment 1: accuracy of beta approximations to the average posterior.
 
 
 def densities(learner: str = "tree", *, seed: int = 0, points: int = 201) -> pd.DataFrame:
     """
-    Return densities of the averaged precision and recall of one cross-validation.
+    Return posterior densities of the averaged precision and recall in one cross-validation.
 
     Parameters
     ----------
@@ -266,9 +266,9 @@ def densities(learner: str = "tree", *, seed: int = 0, points: int = 201) -> pd.
     Returns
     -------
     pandas.DataFrame
-        Columns ``measure``, ``curve``, ``x`` and ``density``. The curves: ``beta, rho = 0`` and
-        ``beta, rho = 1/K`` (proposition 2), and ``independent``, the exact distribution of the
-        mean of independent folds.
+        Columns ``measure``, ``curve``, ``x`` and ``density``. The curves are ``beta, rho = 0`` and
+        ``beta, rho = 1/K`` (proposition 2), and ``independent``, the exact distribution of the mean
+        of independent folds.
 
     Examples
     --------

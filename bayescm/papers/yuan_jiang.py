@@ -1,10 +1,11 @@
 """
-The three simulations of Yuan & Jiang (2025): joint intervals for several rules and measures.
+Simulations of Yuan & Jiang (2025): joint intervals for several rules and measures.
 
-Each rule is trained once; the population is then a table of joint outcomes (the truth and every
-rule's answer), known exactly, from which test sets are drawn. The F measure of the paper is F0.5:
-for no other F do its tables agree with one another. The first population is one-dimensional (then
-alone a forest does as one nearest neighbour does), and is integrated on a grid.
+Each rule is trained once. The population is then a table of joint outcomes (the true class and the
+predictions of all rules) with known probabilities, from which test sets are drawn. The F measure of
+the paper is F0.5, because its tables are inconsistent for any other F. The first population is
+one-dimensional and integrated on a grid. Only in one dimension does a forest behave like one
+nearest neighbour.
 
 References
 ----------
@@ -45,12 +46,12 @@ from bayescm.validate import check_choice, fail
 TABLES = ("4", "5", "6", "7")
 RULES = ("1-NN", "logistic", "forest", "svm")
 METHODS = ("individual", "joint", "corrected", "posterior")
-POINTS = 2**12  # of the integral over directions
-DRAWS = 2000  # of the posterior
+POINTS = 2**12  # points of the integral over directions
+DRAWS = 2000  # number of posterior draws
 
 
 class Setting(NamedTuple):
-    """The population, how many examples a test set has, how many rules there are, the measures."""
+    """Population, size of a test set, number of rules, and measures."""
 
     source: str
     size: int
@@ -68,7 +69,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Population:
-    """Joint outcomes of the rules: truth and answers (1 + J, M), and their probabilities (M,)."""
+    """Joint outcomes of the rules: truth and predictions (1 + J, M), with probabilities (M,)."""
 
     cells: np.ndarray
     shares: np.ndarray
@@ -89,13 +90,13 @@ class Population:
 @cache
 def population(source: str, rules: int, data: str | None = None, seed: int = 0) -> Population:
     """
-    Return a population, its rules trained from the seed.
+    Return a population, with rules trained from the seed.
 
     Parameters
     ----------
     source : {"normal", "abalone", "letter"}
     rules : int
-        The number of rules, the first ones of `RULES`.
+        Number of rules, the first ones of `RULES`.
     data : str, optional
         Folder of the data files.
     seed : int
@@ -125,7 +126,7 @@ def _untrained(rules, seed):
 
 
 def _normal(rng, rules, seed):
-    """Two normal classes one apart: the rules are functions of x, integrated on a grid."""
+    """Two normal classes at distance one; the rules are functions of x, integrated on a grid."""
     classes = rng.integers(0, 2, 500)
     train = (classes + rng.standard_normal(500))[:, None]
     grid = np.linspace(-7, 8, 200_001)
@@ -161,11 +162,12 @@ def joint_coverage(
     data: str | None = None,
 ) -> list[dict[str, Any]]:
     """
-    Return how often intervals hold jointly, and how long they are.
+    Return the joint coverage and the length of intervals.
 
-    A row for every rule, and for all, and every method: ``doc``, the share of test sets in which
-    all intervals of the set hold; ``doc_se``; ``il``, their average length, and ``relative_il``,
-    that over the true value. ``posterior`` are the simultaneous credible intervals.
+    There is one row for every rule and for all rules, and every method. ``doc`` is the share of
+    test sets in which all intervals of the set contain the true values, with standard error
+    ``doc_se``. ``il`` is the average length, and ``relative_il`` the length relative to the true
+    value. The method ``posterior`` denotes simultaneous credible intervals.
     """
     joint = population(source, rules, data, replications.seed)
     evaluation = multinomial_samples(joint.outcomes(joint.shares), list(measures))
@@ -237,18 +239,18 @@ def table(
     name: str, case: int | None = None, *, data: str | None = None, **options: Any
 ) -> pd.DataFrame:
     """
-    Return one table beside the published one.
+    Return one table with the published figures.
 
     Parameters
     ----------
     name : {"4", "5", "6", "7"}
     case : None
-        The tables have no cases.
+        Not used, because the tables have no cases.
     data : str, optional
         Folder of the data files, for Tables 6 and 7.
     **options
-        ``replications`` and ``seed`` of `bayescm.simulation.Repeated.run`; the seed trains the
-        rules too.
+        ``replications`` and ``seed`` of `bayescm.simulation.Repeated.run`. The seed also trains the
+        rules.
 
     Returns
     -------

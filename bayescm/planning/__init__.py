@@ -1,10 +1,10 @@
 """
-Sample sizes: for an interval, for a requirement, for a comparison; stopping rules; what to label.
+Sample size planning for intervals, requirements and comparisons; stopping rules; label selection.
 
-A plan looks for a size ``n`` at which the goal is reached with a given probability, the
-*assurance*, over future test sets of that size. For measures that are one proportion
-(recall, accuracy, ...) and for P(better) the assurance is summed exactly over all outcomes; for
-every other measure it is simulated, and the table reports the error.
+Plans find a size ``n`` at which a goal is reached with a given probability, the *assurance*, over
+future test sets of that size. For measures that are a single proportion (recall, accuracy, ...) and
+for P(better), the assurance is computed exactly by summing over all outcomes. For all other
+measures it is simulated, and the table reports the error.
 """
 
 from bayescm.planning.areas import hanley_mcneil, plan_auc

@@ -1,8 +1,9 @@
 """
-How many examples make the interval of an area under a ROC curve narrow enough.
+Sample size for the interval of an area under the ROC curve.
 
-The scores of the classes are normal with equal variances, sqrt(2) times the normal quantile of the
-area apart; test sets are simulated, and each gets DeLong's interval on the logit scale.
+Scores in both classes are assumed to be normal with equal variances, and means that differ by
+sqrt(2) times the normal quantile of the area. Test sets are simulated, and each has DeLong's
+interval on the logit scale.
 """
 
 import numpy as np
@@ -20,8 +21,8 @@ from bayescm.planning.search import (
 from bayescm.posteriors.roc.paired_areas import placement_covariance
 from bayescm.validate import check_prob, check_seed, check_whole
 
-_SCORES = 10**8  # that are simulated at a size, in all test sets together
-_FEWEST = 20  # test sets, whatever the size
+_SCORES = 10**8  # largest number of scores simulated at a size, over all test sets
+_FEWEST = 20  # minimum number of test sets at any size
 
 
 def plan_auc(
@@ -40,35 +41,35 @@ def plan_auc(
     Parameters
     ----------
     expect : float in (0.5, 1)
-        The plausible area.
+        Plausible area.
     width : float in (0, 1)
-        The largest acceptable width of the interval (DeLong's, on the logit scale).
+        Largest acceptable width of the interval (DeLong's, on the logit scale).
     prevalence : float in (0, 1), default 0.5
-        Proportion of positives in the population; how many a test set has is left to chance.
+        Prevalence of positives in the population. Their number in a test set is random.
     assurance : float in (0, 1), default 0.9
         Probability of reaching the width, over future test sets.
     prob : float, default 0.95
-        Mass of the interval.
+        Probability of the interval.
     replications : int >= 20, default 400
-        Number of test sets simulated at each size, of normal scores of equal variance. Of large
-        sizes, whose intervals differ little, fewer are simulated (`how` says how many): a hundred
-        million scores in all, but 20 test sets at least.
+        Number of test sets simulated at each size, with normal scores of equal variance. At large
+        sizes, whose intervals vary little, fewer are simulated (the number is in `how`): at most a
+        hundred million scores in total, but at least 20 test sets.
     random_seed : int, default 0
         Seed of the simulation.
 
     Returns
     -------
     DataFrame, one row
-        As `bayescm.plan` returns it.
+        The plan, in the format of `bayescm.plan`.
 
     Raises
     ------
     ValueError
-        If a number is out of its range, or no size up to ten million is enough.
+        If a number is out of range, or no size up to ten million suffices.
 
     Notes
     -----
-    The search begins at the size that Hanley and McNeil's variance gives. See
+    The search starts at the size implied by Hanley and McNeil's variance; see
     :func:`hanley_mcneil`.
 
     References
@@ -93,10 +94,10 @@ def plan_auc(
         sets = min(replications, max(_FEWEST, _SCORES // n))
         return _widths(expect, prevalence, n, sets, random_seed, z)
 
-    # The size at which Hanley and McNeil's standard error makes the interval as wide as asked for.
+    # Size at which Hanley and McNeil's standard error gives the requested width.
     standard_error = hanley_mcneil(expect, prevalence * 1e4, (1 - prevalence) * 1e4) * 100
     start = max(least, (2 * z * standard_error / width) ** 2)
-    check_size(start / 2)  # the approximation may be that much too large, hardly more
+    check_size(start / 2)  # the approximation may be too large by at most about this factor
     start = int(min(start, LARGEST))
     n = size_for_width(simulate, width, assurance, start=start, tolerance=0.01, least=least)
     while np.mean(simulate(n) <= width) >= assurance and n > least:
@@ -110,11 +111,11 @@ def plan_auc(
 
 
 def _widths(area, prevalence, n, sets, seed, z):
-    """Return the widths of the intervals in simulated test sets; 1, the whole scale, for none."""
+    """Return the widths of the intervals in simulated test sets; 1 if there is no interval."""
     rng = np.random.default_rng(check_seed(seed))
     separation, weights, widths = np.sqrt(2) * ndtri(area), np.ones(n), np.ones(sets)
     for index in range(sets):
-        # Whoever draws n examples does not choose how many of them are positive.
+        # The number of positives in a random sample is random.
         positives = rng.binomial(n, prevalence)
         if not 2 <= positives <= n - 2:
             continue
@@ -135,9 +136,9 @@ def hanley_mcneil(area: float, positives: float, negatives: float) -> float:
     Parameters
     ----------
     area : float in (0, 1)
-        The area under the ROC curve.
+        Area under the ROC curve.
     positives, negatives : float
-        Numbers of examples of either class.
+        Numbers of examples in each class.
 
     References
     ----------
@@ -149,7 +150,7 @@ def hanley_mcneil(area: float, positives: float, negatives: float) -> float:
     >>> round(hanley_mcneil(0.893, 51, 58), 4)
     0.0325
     """
-    # Q1: two positives outscore one negative; Q2: one positive outscores two negatives.
+    # Q1: two positives outscore one negative. Q2: one positive outscores two negatives.
     q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
     variance = area * (1 - area)
     variance += (positives - 1) * (q1 - area**2) + (negatives - 1) * (q2 - area**2)

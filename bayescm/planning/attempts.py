@@ -1,8 +1,8 @@
 """
-What more attempts at the same items would buy, and what more items.
+Interval widths with more attempts at the same items, or with more items.
 
-Answers are simulated: the shares of the rates at which items are solved are drawn from their
-posterior, items are drawn from the shares, and answers from the items.
+Answers are simulated: the distribution of success rates is drawn from its posterior, items are
+drawn from this distribution, and answers from the items.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,11 +28,11 @@ from bayescm.posteriors.repeated_items import (
 )
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
-# Draws of each data set simulated: their width then errs by some 7 %, less than widths differ from
-# data set to data set, and is too short by 2 % (equal tails) or 3 % (highest density), as measured
-# on 400 samples of a normal distribution.
+# Number of draws for each simulated data set. The standard error of a width is then about 7%, less
+# than the variation between data sets. Widths are too short by 2% (equal-tailed) or 3%
+# (highest-density), as measured with 400 samples of a normal distribution.
 _DRAWS = 200
-# Each chain gives eight of these draws, in a third of the time of a chain for each draw.
+# Each chain provides eight of these draws, in a third of the time of separate chains.
 _CHAINS = 25
 
 
@@ -50,49 +50,49 @@ def plan_attempts(
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """
-    Return how wide the interval would be with other numbers of items and of attempts at each.
+    Return the expected width of the interval for other numbers of items and attempts.
 
-    Answers are simulated from what is known of the items, and the interval is made of them as it
-    is made of real ones.
+    Answers are simulated from the posterior of the items, and intervals are computed from them as
+    from real answers.
 
     Parameters
     ----------
     evidence : Dataset
-        Answers of one system so far, from `bayescm.from_attempts`. Where items come in groups, new
-        ones come in new groups of the same sizes.
+        Answers of one system so far, from `bayescm.from_attempts`. If items come in groups, new
+        items come in new groups of the same sizes.
     measure : str or callable
-        A measure of repeated answers, such as ``"pass_at(4)"``.
+        Measure of repeated answers, such as ``"pass_at(4)"``.
     items, attempts : int or sequence of int, optional
-        The numbers asked about; by default as many as there are, twice and four times as many
-        items, and half and twice as many attempts, as far as the measure allows.
+        Numbers to evaluate. By default the current number of items and two and four times as many,
+        and the current number of attempts, half and twice as many, as far as the measure allows.
     of : {"population", "finite"}
-        The mean over all items like these, or over the items at hand.
+        Mean over the population of items, or over the observed items.
     prob : float in (0, 1), default 0.95
     kind : {"hdi", "eti"}
     replications : int >= 2, default 20
-        Data sets simulated for each row.
+        Number of data sets simulated for each row.
     concentration : float, default 1
-        As `models.repeated_items` takes it.
+        Prior; see `models.repeated_items`.
     random_seed : int, default 0
 
     Returns
     -------
     DataFrame
-        A row for every pair of numbers: ``items``, ``attempts``, ``answers`` in all, the mean
-        ``width`` of the interval and its standard error ``width_se``. ``attrs["caution"]`` says
-        where the items so far are too few to tell of others.
+        One row per combination: ``items``, ``attempts``, the total number of ``answers``, the mean
+        ``width`` of the interval and its standard error ``width_se``. ``attrs["caution"]`` is set
+        if there are too few items to predict others.
 
     Raises
     ------
     ValueError
-        If the answers are of several systems, most items have one attempt, the measure is about
-        more answers than attempts are asked about, or a number is out of its range.
+        If the answers come from several systems, if most items have one attempt, if the measure
+        needs more answers than the planned attempts, or if a number is out of range.
 
     Notes
     -----
-    Of more attempts than there are so far a plan knows what its prior says of items that were never
-    or always solved, and no more. Each interval is of 200 draws: it is 2 to 3 % shorter than of
-    many.
+    For more attempts than observed, the plan relies on the prior for items that were never or
+    always solved. Each interval is based on 200 draws, which makes it 2% to 3% shorter than with
+    many draws.
 
     Examples
     --------
@@ -134,10 +134,10 @@ def simulated_widths(
     random_seed: int,
 ) -> tuple[int, Callable[[int], np.ndarray]]:
     """
-    Return the attempts at each item, and the function from numbers of items to widths (R,).
+    Return the attempts per item, and a function from numbers of items to widths (R,).
 
-    The widths are those of the intervals of `plan_attempts`, with as many attempts at each item as
-    the pilot has in the median.
+    These are the widths of the intervals in `plan_attempts`, with the median number of attempts per
+    item in the pilot.
     """
     posterior, resolved = _of_one_system(evidence, measure, 1.0)
     n_attempts = int(np.median(posterior.n_attempts))
@@ -151,7 +151,7 @@ def simulated_widths(
 
 
 def _of_one_system(evidence, measure, concentration):
-    """Return the posterior of one system, and the measure."""
+    """Return the posterior of a single system, and the measure."""
     if dims := slice_dims(evidence):
         raise fail("a plan is of one slice", dims, "none", "make the attempts of one of them")
     posterior = cast(RepeatedItems, repeated_items(evidence, concentration=concentration))
@@ -167,7 +167,7 @@ def _of_one_system(evidence, measure, concentration):
 
 
 def _widths(posterior, measure, numbers, rng, *, of, prob, kind):
-    """Return the widths (R,) of the intervals of R simulated sets of items and attempts."""
+    """Return the widths (R,) of the intervals of R simulated data sets."""
     n_items, n_attempts, replications = numbers
     votes = posterior.counts_votes([measure])
     truth = posterior.mixtures(replications, rng, votes=votes)
@@ -179,7 +179,7 @@ def _widths(posterior, measure, numbers, rng, *, of, prob, kind):
 
 
 def _default_attempts(posterior, measure):
-    """Return half as many, as many and twice as many attempts, as far as the measure allows."""
+    """Return half, equal and double the number of attempts, as far as the measure allows."""
     form, n_attempts = getattr(measure, "form", None), int(np.median(posterior.n_attempts))
     least = max(2, form.answers if isinstance(form, Repeated) else 2)
     numbers = (n_attempts // 2, n_attempts, 2 * n_attempts)
@@ -187,7 +187,7 @@ def _default_attempts(posterior, measure):
 
 
 def _numbers(name, numbers, default):
-    """Return the numbers asked about, or the default ones, without repetitions."""
+    """Return the requested or default numbers, without duplicates."""
     values: Any = np.atleast_1d(np.asarray(numbers, object)).tolist()
     if numbers is None:
         values = default
@@ -197,7 +197,7 @@ def _numbers(name, numbers, default):
 
 
 def _draw_rates(simulated, of, rng, *, votes):
-    """Draw the rates of all data sets, (draws, data sets, components)."""
+    """Draw the success rates of all data sets, (draws, data sets, components)."""
     if simulated[0].group is None or of == "finite":
         kinds = [equal_items(one.items(votes=votes)[0]) for one in simulated]
         prior = simulated[0].prior(votes=votes)
@@ -206,7 +206,7 @@ def _draw_rates(simulated, of, rng, *, votes):
         return Rates(drawn.rate, weight, WRONG if votes else (), drawn.way if votes else 0)
     parts = [one.rates(one.mixtures(_DRAWS, rng, votes=votes), of, rng) for one in simulated]
     weight = np.concatenate([part.weight for part in parts], axis=1)
-    return Rates(parts[0].support, weight, parts[0].wrong, parts[0].way)  # on one grid
+    return Rates(parts[0].support, weight, parts[0].wrong, parts[0].way)  # with a common grid
 
 
 def _simulate(
@@ -216,7 +216,7 @@ def _simulate(
     n_attempts: int,
     rng: np.random.Generator,
 ) -> list[RepeatedItems]:
-    """Return posteriors of simulated answers, a data set from each draw of the mixture."""
+    """Return posteriors of simulated answers, with one data set per draw of the mixture."""
     weight, rate = truth.weight[:, 0], truth.rate[:, 0]
     way = None if truth.way is None else truth.way[:, 0]
     simulated = []
@@ -241,7 +241,7 @@ def _simulate(
         if way is None:
             evidence = from_attempts(right.astype(float), group=group)
         else:
-            # A wrong answer is the common one with the first probability, else one of the others.
+            # A wrong answer is the common one with the first probability, else any of the others.
             wrong = np.array(WRONG)[way[draw, component]]
             p_common, n_others = wrong.T[..., None]
             other = 2 + np.floor(n_others * rng.random(right.shape))
@@ -253,7 +253,7 @@ def _simulate(
 
 
 def _resample_groups(group, n_items, rng):
-    """Return the positions of items drawn with their whole groups, and the new groups."""
+    """Return the positions of items drawn in whole groups, and the new groups."""
     positions: list[np.ndarray] = []
     left = n_items
     while left:

@@ -1,9 +1,9 @@
 """
-How many shared examples it takes to tell two classifiers apart.
+Sample size for the paired comparison of two classifiers on the same examples.
 
-Of m examples on which one is right and the other wrong the better one wins x, and P(better) is the
-probability that Beta(x + c, m - x + c) exceeds one half; m is Binomial(n, discordance), and x is
-Binomial(m, (discordance + difference) / (2 discordance)).
+Among m discordant examples, on which exactly one classifier is right, the better one wins x.
+P(better) is the probability that Beta(x + c, m - x + c) exceeds one half. m is Binomial(n,
+discordance), and x is Binomial(m, (discordance + difference) / (2 discordance)).
 """
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ from bayescm.planning.proportions import binomial, fewest_successes, prob_at_lea
 from bayescm.planning.search import check_share, plan_table, smallest_size
 from bayescm.validate import fail
 
-# What the prior puts into "one right, the other wrong", by the form of the measure: joint outcomes
-# of two classifiers and two classes are 8 cells that share a weight of 2.
+# Prior pseudo-counts of "one right, the other wrong", by form of the measure. Joint outcomes of two
+# classifiers with two classes have 8 cells that share a weight of 2.
 _WEIGHTS: dict[Any, float] = {("right", "wrong"): 0.5, ("tp", "fn"): 0.25, ("tn", "fp"): 0.25}
 
 
@@ -36,30 +36,31 @@ def plan_comparison(
     """
     Return the size of a shared test set that reveals the better of two classifiers.
 
-    With a `margin`, of one that shows a new classifier to be no worse than an old one by more.
+    With a `margin`, the size that shows that a new classifier is not inferior to an old one.
 
-    Both classifiers are tested on the same examples. Only those on which one is right and the
-    other wrong tell them apart: with n01 of these won by the better one and n10 by the other,
-    P(better) is the probability that ``Beta(n01 + c, n10 + c)`` exceeds one half, where c is the
-    default prior's pseudo-count of such outcomes.
+    Both classifiers are tested on the same examples. Only discordant examples, on which exactly one
+    is right, are informative. If the better classifier wins n01 of these and the other n10,
+    P(better) is the probability that ``Beta(n01 + c, n10 + c)`` exceeds one half, with c the
+    default prior pseudo-count of such outcomes.
 
     Parameters
     ----------
     measure : str or callable, default "accuracy"
-        ``accuracy``, ``recall`` or ``specificity``: the proportion of correct answers among all
+        ``accuracy``, ``recall`` or ``specificity``: the proportion of correct predictions among all
         examples, the positives or the negatives.
     difference : float in (0, 1)
-        A plausible difference between the two. With a margin it may be 0, or negative: the new
-        one's value less the old one's.
+        Plausible difference between the two. With a margin, the difference new - old, which may be
+        0 or negative.
     agreement : float in (0, 1)
-        Proportion of examples on which both are right or both wrong; at most ``1 - difference``.
+        Proportion of examples on which both are right or both are wrong; at most ``1 -
+        difference``.
     p_better : float in (0.5, 1), default 0.95
-        The posterior probability to be exceeded.
+        Posterior probability to be exceeded.
     assurance : float in (0, 1), default 0.9
-        Probability of exceeding it.
+        Probability of exceeding it, over future test sets.
     margin : float in [0, 1), default 0
-        Of non-inferiority: the goal is P(new - old > -margin) >= `p_better`, by an Edgeworth
-        expansion of that probability.
+        Non-inferiority margin. The goal is then P(new - old > -margin) >= `p_better`, computed with
+        an Edgeworth expansion.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def plan_comparison(
     p_win = (discordance + difference) / discordance / 2
 
     def suffices(wins, m, n):
-        # Both right and both wrong have a pseudo-count each, too.
+        # Both right and both wrong also have one pseudo-count each.
         better, worse = wins + weight, m - wins + weight
         if not margin:
             return special.betaincc(better, worse, 0.5) >= p_better
@@ -124,9 +125,9 @@ def plan_comparison(
 
 def _prob_above(x, wins, losses, rest):
     """
-    Return the probability that the difference of two shares of a Dirichlet distribution exceeds x.
+    Return the probability that the difference of two shares of a Dirichlet exceeds x.
 
-    By the Edgeworth expansion with its first three moments: a plan asks a million times.
+    An Edgeworth expansion with three moments is used, because a plan needs a million evaluations.
     """
     total = wins + losses + rest
     mean = (wins - losses) / total

@@ -1,16 +1,15 @@
 r"""
-How many items make the interval of a mean score narrow enough, or show a difference.
+Number of items for the interval of a mean score, or for the detection of a difference.
 
-The distribution of the scores is drawn from the posterior of a pilot. Test sets are drawn from
-this distribution, and each gets the interval of the default model by its moments. Two systems have
-the joint posterior of `bayescm.posteriors.item_scores`, in which pseudo-items represent the
-disagreement that was not seen.
+The score distribution is drawn from the posterior of a pilot. Test sets are drawn from this
+distribution, and each has the interval of the default model, computed from moments. Two systems
+have the joint posterior of `bayescm.posteriors.item_scores`, in which pseudo-items represent
+unobserved disagreement.
 
-Of items in clusters whole clusters are drawn, the J of a set from those of the pilot. With
-:math:`S_c` the sum of the scores of the :math:`m_c` items of cluster c, the mean
-:math:`\bar s = \sum S_c / \sum m_c` is known as the ratio of two means is (Cochran 1977, section
-6.3), by the t distribution with J - 1 degrees of freedom that `bayescm.posteriors.item_scores` has
-of clusters:
+If items come in clusters, J whole clusters are drawn from the pilot for each test set. With
+:math:`S_c` the sum of the scores of the :math:`m_c` items in cluster c, the mean :math:`\bar s =
+\sum S_c / \sum m_c` is a ratio of two means (Cochran 1977, section 6.3). Its distribution is the t
+distribution with J - 1 degrees of freedom, as in `bayescm.posteriors.item_scores`:
 
 .. math:: \bar s \pm t_{J-1} \sqrt{\frac{\sum_c (S_c - \bar s m_c)^2}{J (J - 1) \, \bar m^2}}.
 
@@ -42,8 +41,8 @@ from bayescm.validate import (
     suggest,
 )
 
-_PSEUDO_ITEMS = 0.5  # at each end of the range, as `models.item_scores` has them by default
-_FEWEST_ITEMS = 10  # of a pilot
+_PSEUDO_ITEMS = 0.5  # at each end of the range, the default of `models.item_scores`
+_FEWEST_ITEMS = 10  # minimum number of items of a pilot
 
 
 def plan_item_scores(
@@ -59,42 +58,42 @@ def plan_item_scores(
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """
-    Return the number of items that makes an interval narrow enough, or shows a difference.
+    Return the number of items for a narrow interval, or to detect a difference.
 
     Parameters
     ----------
     pilot : Dataset
-        Scores so far, from `bayescm.from_item_scores`, of ten items or more: of one system, or of
-        two, whose paired difference the plan is then of, or of more, which are planned pair by
-        pair. Of items in ten clusters or more the plan is in clusters, of as many items as those of
-        the pilot have.
+        Scores so far, from `bayescm.from_item_scores`, of at least ten items. With two systems, the
+        plan is for their paired difference; with more, for every pair. With at least ten clusters,
+        the plan is in numbers of clusters, with as many items as in the pilot.
     width : float, optional
-        The largest acceptable width of the interval.
+        Largest acceptable width of the interval.
     difference : float, optional
-        Of two systems, a difference between their mean scores: the interval shall leave 0 out if
-        it is true.
+        Assumed difference between the mean scores of two systems. The interval should then exclude
+        0.
     assurance : float in (0, 1), default 0.9
         Probability of reaching the goal, over future sets of items.
     reference : label, optional
-        Of three systems or more the one that each other is compared with; by default all pairs.
+        For three or more systems, the one with which all others are compared. By default all pairs.
     prob : float in (0, 1), default 0.95
-        Mass of the interval.
+        Probability of the interval.
     kind : {"eti", "hdi"}, default "eti"
-        Equal-tailed, or of highest density.
+        Equal-tailed or highest-density interval.
     replications : int >= 100, default 400
-        Sets of items simulated at each number.
+        Number of item sets simulated at each size.
     random_seed : int, default 0
 
     Returns
     -------
     DataFrame, one row, or one of each pair of three systems or more (columns first, second)
-        As `bayescm.plan` returns it; ``unit`` says of how many items clusters are on average.
+        Plans in the format of `bayescm.plan`. For clusters, ``unit`` states their mean number of
+        items.
 
     Raises
     ------
     ValueError
-        If not exactly one of width and difference is given, the pilot is of fewer than ten items or
-        clusters, of slices, weights or a judge, or no number of items is enough.
+        If not exactly one of width and difference is given, if the pilot has fewer than ten items
+        or clusters, or slices, weights or a judge, or if no number of items suffices.
 
     Examples
     --------
@@ -167,7 +166,7 @@ def plan_item_scores(
 
 
 def _of_pairs(pilot, names, reference, asked):
-    """Return a row for each pair of systems, or for each with a reference."""
+    """Return a row for each pair of systems, or for each system and the reference."""
     if reference is not None and reference not in names:
         raise fail("the reference is not a classifier", reference, names, suggest(reference, names))
     pairs = list(combinations(names, 2))
@@ -184,10 +183,10 @@ def _of_pairs(pilot, names, reference, asked):
 
 def _error_of_power(n, reached, prob, replications):
     """
-    Return the standard error of a number of items at which a share of simulated sets is reached.
+    Return the standard error of the number of items at which simulated power is reached.
 
-    The power is about Phi(c sqrt(n) - z) with the quantile z of the interval, so that its
-    derivative by log n is phi(x) (x + z) / 2 with x its own quantile.
+    The power is approximately Phi(c sqrt(n) - z) with the quantile z of the interval. Its
+    derivative with respect to log n is phi(x) (x + z) / 2, with x its normal quantile.
     """
     share = min(max(reached, 1 / replications), 1 - 1 / replications)
     x, z = ndtri(share), ndtri((1 + prob) / 2)
@@ -227,7 +226,7 @@ def _pilot(pilot, paired):
 
 
 def _values(score):
-    """Return the scores of one system, or the differences of two."""
+    """Return the scores of one system, or the differences of two systems."""
     return score[0] if len(score) == 1 else score[0] - score[1]
 
 
@@ -235,8 +234,7 @@ def _intervals(posterior, n, prob, kind, replications, seed, truth):
     """
     Return the intervals (R, 2) of simulated sets of n items.
 
-    They are moved by what makes the mean of the population of each the ``truth``, if that is not
-    None.
+    If ``truth`` is not None, intervals are shifted so that the population mean equals ``truth``.
     """
     rng = np.random.default_rng(seed)
     score, concentration = posterior.score, posterior.concentration
@@ -267,7 +265,7 @@ def _intervals(posterior, n, prob, kind, replications, seed, truth):
 
 
 def _of_clusters(sums, sizes, n, prob, replications, seed, truth):
-    """Return the intervals (R, 2) of simulated sets of n clusters, moved as those of items are."""
+    """Return the intervals (R, 2) of simulated sets of n clusters, shifted as for items."""
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.ones(len(sums)), replications)
     counts = rng.multinomial(n, shares)
@@ -281,12 +279,12 @@ def _of_clusters(sums, sizes, n, prob, replications, seed, truth):
 
 
 def _shown(intervals, difference):
-    """Return the share of intervals that leave 0 out on the side of the difference."""
+    """Return the share of intervals that exclude 0 on the side of the difference."""
     return float(np.mean(intervals[:, 0] > 0 if difference > 0 else intervals[:, 1] < 0))
 
 
 def _smallest(share, assurance, start):
-    """Return the smallest number at which a share is reached, within 1 %, and the share."""
+    """Return the smallest number at which a share is reached, within 1%, and the share."""
     low, high = 4, max(start, 5)
     while share(high) < assurance:
         low, high = high, 2 * high

@@ -1,10 +1,10 @@
 """
-Labels beside a judge: how many examples to label next in each stratum, and what the judge is worth.
+Label planning with a judge: which examples to label next, and how much the judge is worth.
 
-A stratum is what the judge and the classifiers answered. The posterior variance of a measure is
-about a sum over the strata of v_k / w_k, with the labels and pseudo-counts w_k of a stratum. As in
-Neyman's allocation it is made least: every further label goes where v_k / w_k - v_k / (w_k + 1) is
-largest.
+A stratum is a combination of labels of the judge and of the classifiers. The posterior variance of
+a measure is approximately a sum of v_k / w_k over the strata, with w_k the labels and pseudo-counts
+of stratum k. As in Neyman's allocation, this sum is minimised: each further label goes to the
+stratum with the largest v_k / w_k - v_k / (w_k + 1).
 
 References
 ----------
@@ -30,8 +30,8 @@ from bayescm.validate import check_prob, check_seed, check_whole, fail
 
 _VARIANCE_DRAWS = 1000
 _WORTH_DRAWS = 10_000
-_LEAST = 0.1  # of the labels that each stratum would have if all had the same
-_STEPS = 5000  # of a large budget several labels are given out at a time
+_LEAST = 0.1  # minimum share of labels, relative to an equal allocation
+_STEPS = 5000  # with a large budget, several labels are allocated per step
 
 
 def plan_labels(
@@ -45,51 +45,53 @@ def plan_labels(
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """
-    Say how many examples to label next of each stratum, so that a measure is known best.
+    Return how many examples to label next in each stratum, for a given measure.
 
-    A stratum is what the judge and the classifier said. The more uncertain the truth within it,
-    the more examples it holds, and the more these matter to the measure, the more labels it gets.
-    Labels tell where more of them are needed: label a batch, make the evidence anew, and ask again.
+    A stratum is a combination of labels of the judge and the classifier. It gets more labels if its
+    true classes are more uncertain, if it contains more examples, and if it has more influence on
+    the measure. The best allocation becomes clearer as labels accumulate: label a batch, update the
+    evidence, and plan again.
 
-    A choice by stratum needs no weights. The model takes the labelled examples for a random choice
-    *within* their stratum, and how many each stratum has does not matter (the choice is ignorable
-    given the stratum). Within a stratum, choose at random, as `bayescm.planning.choose` does.
+    Stratified selection needs no weights. The model assumes that labelled examples are a random
+    sample *within* their stratum, and the number of labels per stratum does not matter (selection
+    is ignorable given the stratum). Select at random within strata, as `bayescm.planning.choose`
+    does.
 
     Parameters
     ----------
     evidence : DataArray or Dataset
-        From `bayescm.from_partly_labelled`, with a few labels of random examples to begin with.
+        Result of `bayescm.from_partly_labelled`, with a few randomly chosen labels to start with.
     measure : name or function
-        Of several classifiers, or classes, their variances are averaged.
+        Measure. For several classifiers or classes, the variances are averaged.
     budget : int
-        How many more examples can be labelled.
+        Number of further examples that can be labelled.
     batch : int, optional
-        How many of these to choose now; by default all.
+        Number of these to select now. By default all.
     prob : float, default 0.95
-        Mass of the interval whose width is reported.
+        Probability of the interval whose width is reported.
     concentration : float, optional
-        The prior; see `bayescm.models.partly_labelled`.
+        Prior; see `bayescm.models.partly_labelled`.
     random_seed : int, default 0
 
     Returns
     -------
     DataFrame
-        One row per stratum that holds examples: ``judge``, ``predicted`` (of several classifiers
-        ``predicted_`` and the name), ``labelled``, ``unlabelled``, ``label_next``, and, the same in
-        all rows, ``width`` of the interval now and ``width_after``, about what is to be expected
-        when the whole budget is spent. Where a judge's labels stand in the place of predictions,
-        ``predicted`` is what the judge said. No stratum is left with fewer labels than a
-        tenth of an equal share.
+        One row per stratum with examples: ``judge``, ``predicted`` (for several classifiers,
+        ``predicted_`` followed by the name), ``labelled``, ``unlabelled`` and ``label_next``. The
+        same in all rows are ``width``, the current width of the interval, and ``width_after``, the
+        approximate expected width when the whole budget is spent. If the judge's labels replace
+        predictions, ``predicted`` contains the labels of the judge. Each stratum has at least a
+        tenth of an equal share of the labels.
 
     Raises
     ------
     ValueError
-        If the evidence has no strata or several members, nothing is left to label, the budget is
-        not positive, or the measure is unknown.
+        If the evidence has no strata or several members, if all examples are labelled, if the
+        budget is not positive, or if the measure is unknown.
 
     See Also
     --------
-    labels_worth : What the judge buys.
+    labels_worth : Value of the judge.
 
     Examples
     --------
@@ -133,7 +135,7 @@ def plan_labels(
 
 
 def _stratified_posterior(evidence, concentration) -> PartlyLabelled:
-    """Return the posterior of one set of examples, or raise where there are no strata."""
+    """Return the posterior of a single set of examples; raise an error without strata."""
     if not has_strata(evidence):
         todo = "make it with `from_partly_labelled(actual, predicted, judge)`"
         raise fail("this evidence has no strata of a judge", ..., "partly labelled", todo)
@@ -145,7 +147,7 @@ def _stratified_posterior(evidence, concentration) -> PartlyLabelled:
 
 
 def _strata(posterior):
-    """Return what the judge and the classifiers answered in each stratum."""
+    """Return the labels of the judge and the classifiers in each stratum."""
     counts = posterior.counts
     columns = {"judge": counts["judge"].values[posterior.verdicts]}
     names = ["predicted"]
@@ -163,16 +165,16 @@ def allocate(
     budget: int,
 ) -> np.ndarray:
     """
-    Return how many labels each stratum gets, (K,), so that ``sum(variance / weight)`` is least.
+    Return the number of labels per stratum, (K,), that minimises ``sum(variance / weight)``.
 
     Parameters
     ----------
     variance : ndarray, shape (K,)
-        Of the variance of the measure, a stratum contributes ``variance / weight``.
+        Contribution of each stratum to the variance of the measure, times its ``weight``.
     weight : ndarray, shape (K,)
-        Its labels and pseudo-counts.
+        Labels and pseudo-counts of each stratum.
     labelled, unlabelled : ndarray, shape (K,)
-        Its examples with a label and without.
+        Numbers of labelled and unlabelled examples.
     budget : int
 
     Examples
@@ -212,27 +214,27 @@ def choose(
     random_seed: int = 0,
 ) -> np.ndarray:
     """
-    Choose the examples that a plan asks for, at random within each stratum.
+    Select the examples that a plan requests, at random within each stratum.
 
     Parameters
     ----------
     plan : DataFrame
-        From `bayescm.planning.plan_labels`.
+        Result of `bayescm.planning.plan_labels`.
     actual, predicted, judge
-        The data that the evidence of the plan was made of.
+        Data from which the evidence of the plan was made.
     design, labels, abstain : optional
-        As they were passed to `bayescm.from_partly_labelled`.
+        Arguments that were passed to `bayescm.from_partly_labelled`.
     random_seed : int, default 0
 
     Returns
     -------
     ndarray of int
-        Places of the examples to label next, in the order of the data.
+        Indices of the examples to label next, in the order of the data.
 
     Raises
     ------
     ValueError
-        If a stratum has fewer unlabelled examples than the plan asks for.
+        If a stratum has fewer unlabelled examples than the plan requests.
 
     Examples
     --------
@@ -276,34 +278,35 @@ def labels_worth(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Say how many labels alone would tell as much as the labels and the judge together.
+    Return how many labels would be as informative as the labels and the judge together.
 
     Parameters
     ----------
     evidence : DataArray or Dataset
-        From `bayescm.from_partly_labelled`.
+        Result of `bayescm.from_partly_labelled`.
     measures : name, function, or sequence of these, optional
-        By default those of `bayescm.summary`.
+        Measures, by default those of `bayescm.summary`.
     model, concentration, positive
         See `bayescm.interval`.
     draws : int, optional
-        Of a model that is sampled.
+        Number of draws of a sampled model.
     random_seed : int, default 0
     **keywords
-        The model's further keywords.
+        Further keywords of the model.
 
     Returns
     -------
     DataFrame
-        One row per measure and classifier: ``measure``, ``labels``, how many there are, and
-        ``worth``, how many examples, labelled and drawn at random from the same population, would
-        leave the same posterior variance by themselves. A judge that tells nothing is worth none,
-        and labels that lie elsewhere than the examples are worth less than they are.
+        One row per measure and classifier: ``measure``, ``labels`` (their number) and ``worth``.
+        The latter is the number of labelled examples, randomly drawn from the same population, that
+        alone would give the same posterior variance. An uninformative judge adds nothing, and
+        labels whose distribution differs from that of all examples are worth less than their
+        number.
 
     Raises
     ------
     ValueError
-        If everything in the evidence is labelled to begin with.
+        If all examples in the evidence are labelled.
 
     Examples
     --------
@@ -325,7 +328,7 @@ def labels_worth(
     names = usual_measures(evidence) if measures is None else measures
     resolved_measures = as_measures(names, posterior.counts)
     rng = np.random.default_rng(check_seed(random_seed))
-    # What as many labels by themselves would show on average: the mean of the posterior.
+    # Average result of the same number of labels alone: the posterior mean.
     theta = posterior.cells("parameter", _WORTH_DRAWS, rng).mean(axis=0)
     n = posterior.pooled.sum((-2, -1))
     dims = (*posterior.batch.dims, *CELLS)
@@ -344,7 +347,7 @@ def labels_worth(
         template = (frame if classes is None else frame.append_dim("class", classes)).to_dataarray()
         shape = (*frame.shape, *(1,) * (template.ndim - frame.ndim))
         size, pseudo_counts = n.reshape(shape), prior.reshape(shape)
-        # The variance goes with one over the examples, pseudo-counts included.
+        # The variance is inversely proportional to the examples, including pseudo-counts.
         ratio = (np.nanstd(without_judge, axis=0) / np.nanstd(with_judge, axis=0)) ** 2
         equivalent = (size + pseudo_counts) * ratio - pseudo_counts
         tables.append(_worth_table(template.rename(measure.__name__), size, equivalent))
@@ -352,7 +355,7 @@ def labels_worth(
 
 
 def _worth_table(template, labels, worth):
-    """Return one row for each member of the batch."""
+    """Return one row per member of the batch."""
     values = {"labels": labels, "worth": np.round(worth)}
     variables = {
         name: (template.dims, np.broadcast_to(numbers, template.shape))

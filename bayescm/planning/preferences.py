@@ -1,25 +1,25 @@
 r"""
-How many more votes a win rate needs, and on which pairs.
+Planning of votes: how many votes a win rate needs, and on which pairs.
 
-The votes so far give the precision matrix H of the strengths (`bayescm.posteriors.preferences`) at
-the most probable spread. One vote on the pair (i, j), seen in both orders equally often, adds the
-information
+The votes so far determine the precision matrix H of the strengths
+(`bayescm.posteriors.preferences`) at the most probable spread. One vote on the pair (i, j), shown
+in both orders equally often, adds the information
 
 .. math::
 
     w_{ij} \, (e_i - e_j)(e_i - e_j)', \qquad
     w_{ij} = \frac{p_L + p_R - (p_L - p_R)^2}{4}.
 
-The width of the interval of a win rate w of i over j is that of a normal distribution with the
-standard deviation :math:`|w'| \sqrt{(e_i - e_j)' H^{-1} (e_i - e_j)}`, with w' its derivative
-by the difference of the strengths.
+The interval of a win rate w of i over j has the width for a normal distribution with standard
+deviation :math:`|w'| \sqrt{(e_i - e_j)' H^{-1} (e_i - e_j)}`. Here w' is the derivative of w with
+respect to the difference of the strengths.
 
-Votes in clusters multiply the variance of a difference by its design effect, the ratio of the
-variance of the sandwich to that of independent votes. Further votes are assumed to come in
-clusters like those so far.
+Clustered votes multiply the variance of a difference by its design effect, which is the sandwich
+variance divided by the variance for independent votes. Further votes are assumed to come in similar
+clusters.
 
-Votes are allocated one batch after another to the pair that lowers the variance most: of the one
-difference that is asked for, or of the differences of all pairs on average.
+Votes are allocated batch by batch to the pair that reduces the variance most. It is the variance of
+the requested difference, or the mean over the differences of all pairs.
 """
 
 from collections.abc import Sequence
@@ -37,30 +37,30 @@ from bayescm.evidence.preferences import as_preferences
 from bayescm.posteriors.preferences import FIRST, SPREAD, TIES, Preferences, preferences
 from bayescm.validate import check_number, check_prob, check_whole, fail, suggest
 
-# Batches in which votes are allocated: with twice as many the widths differ by less than 1%.
+# Number of batches for the allocation. With twice as many, widths differ by less than 1%.
 _BATCHES = 100
-# Votes that nobody will collect.
+# Nobody will collect more votes than this.
 _MOST = 10**8
-# Half the step of the numerical derivative of a win rate by a strength.
+# Half the step of the numerical derivative of a win rate with respect to a strength.
 _STEP = 1e-4
 _DESIGNS = ("pairs as so far", "all pairs equally", "best pairs")
 
 
 class Pilot(NamedTuple):
     """
-    What the votes so far say.
+    Summary of the votes so far.
 
     Attributes
     ----------
     posterior : Preferences
     precision : ndarray, shape (p, p)
-        Of the strengths and the other coefficients, at their mode.
+        Precision of the strengths and the other coefficients, at their mode.
     information : ndarray, shape (K, K)
-        Of one vote on each pair, w; 0 on the diagonal.
+        Information of one vote on each pair, w; 0 on the diagonal.
     slope : ndarray, shape (K, K)
-        How much the win rate of the row over the column rises with its strength.
+        Derivative of the win rate of row over column with respect to the strength of the row.
     effect : ndarray, shape (K, K)
-        By how much clusters multiply the variance of a difference; 1 without clusters.
+        Factor by which clusters multiply the variance of a difference; 1 without clusters.
     """
 
     posterior: Preferences
@@ -82,7 +82,7 @@ class Pilot(NamedTuple):
         return float(2 * ndtri((1 + prob) / 2) * sd)
 
     def added(self, shares: np.ndarray) -> np.ndarray:
-        """Return the information (p, p) of one vote with shares (K, K) of the pairs."""
+        """Return the information (p, p) of one vote, given the shares (K, K) of the pairs."""
         number = len(shares)
         weight = shares * self.information
         weight = weight + weight.T
@@ -125,7 +125,7 @@ def _variances(covariance):
 
 
 def _lead_and_tie(eta, tie):
-    """Return p_L - p_R, twice the win rate minus 1, and p_T."""
+    """Return p_L - p_R, which is twice the win rate minus 1, and p_T."""
     small = np.exp(-np.abs(eta) / 2)
     total = 1 + small**2 + tie * small
     return np.sign(eta) * (1 - small**2) / total, tie * small / total
@@ -142,31 +142,32 @@ def plan_preferences(
     ties: float = TIES,
 ) -> pd.DataFrame:
     """
-    Return how many more votes make the interval of a win rate short enough.
+    Return the number of further votes that gives an interval of a required width.
 
     Parameters
     ----------
     votes : Dataset
-        Votes so far, from `bayescm.from_preferences`, in clusters or not.
+        Votes so far, from `bayescm.from_preferences`, with or without clusters.
     difference : sequence of two str
         The two systems.
     width : float
-        The width of the interval of the win rate of the first over the second, such as 0.1.
+        Required width of the interval of the win rate of the first over the second, such as 0.1.
     prob : float in (0, 1), default 0.95
-        Mass of the interval.
+        Probability of the interval.
     spread, first, ties : float
         Priors; see `bayescm.models.preferences`.
 
     Returns
     -------
     DataFrame
-        One row per design: votes on pairs as so far, on all pairs equally, and on the best pairs;
-        ``design``, ``more_votes``, ``width`` (expected with these votes) and ``width_now``.
+        One row per design: pairs in the current proportions, all pairs equally, and the optimal
+        allocation. Columns are ``design``, ``more_votes``, ``width`` (expected with these votes)
+        and ``width_now``.
 
     Raises
     ------
     ValueError
-        If a system is unknown, the width is not between 0 and 1, or there are fewer than five
+        If a system is unknown, if the width is not between 0 and 1, or if there are fewer than five
         clusters.
 
     Examples
@@ -195,12 +196,12 @@ def plan_preferences(
 
 
 def _expected_width(pilot, design, target, prob, number):
-    """Return the width of the interval of a difference after a number of further votes."""
+    """Return the expected width of the interval of a difference after further votes."""
     return pilot.width(_precision_after(pilot, number, design, target), *target, prob)
 
 
 def _fewest(expected, width):
-    """Return the fewest votes with which the expected width is reached."""
+    """Return the smallest number of votes that reaches the expected width."""
     high = 16
     while expected(high) > width:
         high *= 4
@@ -223,32 +224,32 @@ def plan_pairs(
     ties: float = TIES,
 ) -> pd.DataFrame:
     """
-    Return on which pairs further votes tell most.
+    Return the pairs on which further votes are most informative.
 
     Parameters
     ----------
     votes : Dataset
-        Votes so far, from `bayescm.from_preferences`, in clusters or not.
+        Votes so far, from `bayescm.from_preferences`, with or without clusters.
     budget : int
         Number of further votes.
     difference : sequence of two str, optional
-        The two systems whose win rate is to be known; by default all pairs on average.
+        The two systems whose win rate is of interest. By default the average over all pairs.
     prob : float in (0, 1), default 0.95
-        Mass of the intervals whose width is expected.
+        Probability of the intervals whose width is reported.
     spread, first, ties : float
         Priors; see `bayescm.models.preferences`.
 
     Returns
     -------
     DataFrame
-        One row per pair with votes, most votes first: ``first``, ``second``, ``votes``, and
-        ``width_now`` and ``width`` of the win rate of this pair. ``attrs`` has ``width_now`` and
-        ``width`` of the difference, or the mean over all pairs.
+        One row per pair that gets votes, in decreasing order: ``first``, ``second``, ``votes``, and
+        the interval widths ``width_now`` and ``width`` of the win rate of this pair. ``attrs``
+        contains ``width_now`` and ``width`` of the difference, or their means over all pairs.
 
     Raises
     ------
     ValueError
-        If the budget is not a whole number of votes, a system is unknown.
+        If the budget is not a positive integer, or a system is unknown.
 
     Examples
     --------
@@ -283,7 +284,7 @@ def plan_pairs(
 
 
 def _places(names: list[str], difference: Sequence[str]) -> tuple[int, int]:
-    """Return the places of two systems."""
+    """Return the indices of two systems."""
     if isinstance(difference, str) or len(difference) != 2:
         todo = 'pass difference=("a", "b")'
         raise fail("a difference is of two systems", difference, "two names", todo)
@@ -297,7 +298,7 @@ def _places(names: list[str], difference: Sequence[str]) -> tuple[int, int]:
 
 
 def _precision_after(pilot, number, design, target):
-    """Return the precision with further votes by a design."""
+    """Return the precision after further votes, according to a design."""
     if design == "best pairs":
         return pilot.precision + pilot.added(_allocated(pilot, number, target, whole=False))
     size = len(pilot.information)
@@ -310,7 +311,7 @@ def _precision_after(pilot, number, design, target):
 
 
 def _allocated(pilot, budget, target, whole=True):
-    """Return the votes (K, K) of each pair, above the diagonal, batch by batch to the best pair."""
+    """Return the votes (K, K) on each pair, above the diagonal, allocated in batches."""
     number = len(pilot.information)
     allocated = np.zeros((number, number))
     precision = pilot.precision.copy()
@@ -327,7 +328,7 @@ def _allocated(pilot, budget, target, whole=True):
         else:
             column = covariance[:, target[0]] - covariance[:, target[1]]
             loss = np.outer(column, column)
-        # By how much one vote on (i, j) lowers the variance: (e_i - e_j)' loss (e_i - e_j) w.
+        # Reduction in variance by one vote on (i, j): (e_i - e_j)' loss (e_i - e_j) w.
         diagonal = np.diag(loss)
         gain = (diagonal[:, None] + diagonal - 2 * loss) * pilot.information
         i, j = np.unravel_index(np.argmax(np.where(upper, gain, -1)), gain.shape)

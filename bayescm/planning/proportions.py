@@ -1,13 +1,15 @@
 """
-Sizes of test sets: for an interval that is narrow enough, and to show that a requirement is met.
+Test set sizes for narrow intervals, and for showing that a requirement is met.
 
-Of a measure that is one proportion, x successes in n have the posterior Beta(a + x, b + n - x), and
-whether the goal is reached depends on x alone. It is reached from some number of successes on, or
-up to some number, which a bisection over x looks for; the assurance is the probability of these x,
-Binomial(n, p) for a plausible value p, or beta-binomial where p comes from a pilot. As x is whole,
-the assurance has saw teeth in n: a plan is the size from which on it does not fall below.
+For a measure that is a single proportion, x successes in n give the posterior Beta(a + x, b + n -
+x), so the goal depends only on x. It is reached from some number of successes on, or up to some
+number, which is found by bisection over x. The assurance is the probability of these x, from
+Binomial(n, p) with a plausible value p, or from a beta-binomial distribution with p from a pilot.
+As x is an integer, the assurance is a sawtooth function of n. A plan is the size above which it
+never falls below the requested value.
 
-Of other measures whole test sets are simulated, whose intervals shrink about as 1 / sqrt(n).
+For other measures, whole test sets are simulated. Their intervals shrink approximately as 1 /
+sqrt(n).
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +37,7 @@ from bayescm.planning.search import (
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.validate import check_kind, check_number, check_prob, check_seed, check_whole, fail
 
-# What the proportions are proportions of.
+# Units of the proportions.
 UNITS = {name: unit for name in names() if (unit := resolve(name).unit)}
 
 
@@ -58,59 +60,63 @@ def plan(
     Parameters
     ----------
     measure : str or callable
-        A measure that is one number: of two classes, or of the pilot's.
+        Measure with a single value, for two classes or the classes of the pilot.
     width : float > 0
-        The largest acceptable width of the interval. For counts it is below 1.
+        Largest acceptable width of the interval. For counts it is below 1.
     assurance : float in (0, 1), default 0.9
-        Probability of reaching it, over future test sets.
+        Probability of reaching the width, over future test sets.
     expect : float in (0, 1), optional
-        The plausible value of the measure, for measures that are one proportion.
+        Plausible value of the measure, for measures that are a single proportion.
     pilot : DataArray or Dataset, optional
-        Instead of `expect`, for any measure: the counts of a pilot, a concentration as returned by
+        Pilot, as an alternative to `expect` for any measure: counts, a concentration returned by
         `bayescm.priors.elicit`, or any other evidence, such as outcomes, scores, attempts or
-        ratings. The unknown truth is drawn from its posterior; the future test set is evaluated on
-        its own, with the default prior. If the pilot has several systems, the interval is that of
-        their difference, for more than two of every difference.
+        ratings. The unknown truth is drawn from its posterior. The future test set is evaluated
+        separately with the default prior. If the pilot has several systems, the plan is for the
+        interval of their difference, or of every pairwise difference.
     prevalence : float in (0, 1), optional
-        Proportion of positives among the examples (patients) to be enrolled, for a measure of the
-        positives (recall) or of the negatives (specificity). ``n`` then counts examples, of which
-        a random number is positive.
+        Prevalence of positives among the examples (patients) to be enrolled, for a measure of the
+        positives (recall) or the negatives (specificity). ``n`` then counts examples, a random
+        number of which is positive.
     prob, kind : float, str
-        Mass and kind of the interval.
+        Probability and kind of the interval.
     replications : int >= 20, optional
-        Simulated test sets for a measure that is not one proportion. Default: 1000 for counts, 100
-        for other evidence, and 20 for attempts and ratings, whose intervals take a second each.
+        Number of simulated test sets for a measure that is not a single proportion. By default 1000
+        for counts, 100 for other evidence, and 20 for attempts and ratings, whose intervals take
+        about a second each.
     random_seed : int, default 0
         Seed of the simulation.
 
     Returns
     -------
     DataFrame, one row
-        ``measure``, ``goal``, ``assurance`` (reached at ``n``), ``n``, ``unit`` (what ``n``
-        counts), ``error`` (standard error of ``n``, 0 where it is exact), ``how``. With
-        `prevalence` also ``needed``, the positives (or negatives) that reach the goal with this
-        assurance where their number is fixed, and ``p_too_few``, the probability that n examples
-        have fewer, of which the assurance takes account: with fewer the goal is reached too, only
-        less surely.
+        - ``measure``, ``goal``, ``unit`` (of ``n``) and ``how``.
+        - ``n``: the size, and ``assurance``: the assurance at this size.
+        - ``error``: standard error of ``n``, 0 if it is exact.
+        - ``needed``: with `prevalence`, the number of positives (or negatives) that would reach the
+          goal with this assurance if it were fixed.
+        - ``p_too_few``: with `prevalence`, the probability that n examples contain fewer. The
+          assurance takes this into account: the goal may also be reached with fewer, but less
+          often.
 
     Raises
     ------
     ValueError
-        If neither or both of `expect` and `pilot` are given, where `expect` is given for a
-        measure that is not one proportion, `prevalence` for one that is not of one class, the pilot
-        has folds, groups or weights, or no size up to ten million is enough.
+        If neither or both of `expect` and `pilot` are given, if `expect` is given for a measure
+        that is not a single proportion, if `prevalence` is given for a measure that does not refer
+        to one class, if the pilot has folds, groups or weights, or if no size up to ten million
+        suffices.
 
     Notes
     -----
-    For evidence other than counts, the examples or items of the pilot are drawn again in unknown
+    For evidence other than counts, the examples or items of the pilot are resampled in unknown
     proportions (`bayescm.evidence.resampling`). Outcomes that the pilot lacks do not occur in the
-    simulated test sets. The size follows from the widths at a size less than 10% away (30% for
-    attempts and ratings), which shrink as 1 / sqrt(n). Mean item scores are planned by
-    `plan_item_scores`, attempts of one system as in `plan_attempts`. The share of labelled examples
-    of a partly labelled pilot stays as it is; `plan_labels` chooses examples to label.
+    simulated test sets. The size is extrapolated as 1 / sqrt(n) from the widths at a size less than
+    10% away (30% for attempts and ratings). Mean item scores are planned by `plan_item_scores`, and
+    attempts of one system as in `plan_attempts`. The share of labelled examples in a partly
+    labelled pilot is assumed to be constant; `plan_labels` selects examples to label.
 
-    The assurance is not monotone in n, since counts are whole. From the returned n onwards it does
-    not fall below the requested one.
+    The assurance is not monotone in n, because counts are integers. From the returned n onwards, it
+    does not fall below the requested one.
 
     Examples
     --------
@@ -193,20 +199,20 @@ def width_curve(
     kind: str = "hdi",
 ) -> pd.DataFrame:
     """
-    Return the width of the interval at each size: its mean, and the width reached with assurance.
+    Return the mean and the assured width of the interval as a function of the size.
 
     Parameters
     ----------
     measure, expect, pilot, prevalence, assurance, prob, kind
         See `plan`.
     sizes : array_like of int
-        Sizes of the test set, in the unit of the measure; with a prevalence in examples, whose
-        number of positives is taken at evenly spaced quantiles.
+        Sizes of the test set, in the unit of the measure. With a prevalence, they count examples,
+        and the number of positives is evaluated at evenly spaced quantiles.
 
     Returns
     -------
     DataFrame
-        Columns ``n``, ``mean``, ``assured``.
+        Columns ``n``, ``mean`` and ``assured`` (the width reached with the given assurance).
 
     Examples
     --------
@@ -245,13 +251,13 @@ def width_curve(
 
 
 def _numbers_of_class(n, share):
-    """Return how many of n examples are of a class of this share, at 20 quantiles of as much."""
+    """Return numbers of class members among n examples, at 20 equally spaced quantiles."""
     levels = (np.arange(20) + 0.5) / 20
     return np.ceil(special.bdtrik(levels, n, share)).astype(int).tolist()
 
 
 def _is_proportion(measure, pilot):
-    """Return whether a measure is one proportion, whose prior is the same on both sides."""
+    """Check whether a measure is a single proportion with a symmetric prior."""
     return bool(measure.unit) and (pilot is None or len(_concentration(pilot)) == 2)
 
 
@@ -264,40 +270,40 @@ def _prior(measure):
 
 
 def _interval_width(prior, prob, kind, x, n):
-    """Return the widths of the intervals after x successes in n."""
+    """Return the widths of the intervals after x successes in n trials."""
     posterior = replace(prior, a=prior.a + x, b=prior.b + n - x)
     bounds = getattr(posterior, kind)(prob)
     return bounds[:, 1] - bounds[:, 0]
 
 
 class _PlausibleValue:
-    """The plausible value of a proportion."""
+    """Plausible value of a proportion."""
 
     def __init__(self, p):
         self.p = p
 
     def outcomes(self, n):
-        """Return the successes in n trials that matter, and their probabilities."""
+        """Return the relevant numbers of successes in n trials, and their probabilities."""
         return binomial(n, self.p)
 
     def prob_outside(self, x, n):
-        """Return the probabilities of at most x of n successes, or at most x failures."""
+        """Return the probabilities of at most x of n successes, or of at most x failures."""
         return special.bdtr(x, n, self.p) + special.bdtrc(n - x - 1, n, self.p)
 
 
 class _PilotPosterior:
-    """The distribution Beta(a, b) of a proportion, from a pilot."""
+    """Distribution Beta(a, b) of a proportion, from a pilot."""
 
     def __init__(self, a, b):
         self.a, self.b = a, b
 
     def outcomes(self, n):
-        """Return the successes in n trials, and their beta-binomial probabilities."""
+        """Return the numbers of successes in n trials, and their beta-binomial probabilities."""
         x = np.arange(n + 1.0)
         return x, np.exp(log_beta_binomial(x, n, self.a, self.b))
 
     def prob_outside(self, x, n):
-        """Return the probabilities of at most x of n successes, or at most x failures."""
+        """Return the probabilities of at most x of n successes, or of at most x failures."""
         outside = []
         for most, size in zip(x, n, strict=True):
             _, probability = self.outcomes(size)
@@ -335,8 +341,8 @@ def _width_assurance(interval_width, width, truth):
         return interval_width(x, n) > width
 
     def reach(n):
-        # The prior is the same for successes and failures, and up to the half of n the interval
-        # widens with every success: it is narrow enough with at most x successes or x failures.
+        # The prior is symmetric, and up to n/2 the interval widens with every success. It is
+        # therefore narrow enough with at most x successes or x failures.
         x = fewest_successes(partial(too_wide, n=n), n // 2) - 1
         return np.select([2 * x >= n, x >= 0], [1.0, truth.prob_outside(x, n)], 0.0)
 
@@ -383,50 +389,50 @@ def plan_above(
     prevalence: float | None = None,
 ) -> pd.DataFrame:
     """
-    Return the size of a test set that shows a measure, or two of them, to exceed a requirement.
+    Return the size of a test set that shows that one or two measures exceed a requirement.
 
-    The goal is a posterior probability of at least `level` that the measure is larger than
-    `above`; for two measures, of each of them.
+    The goal is a posterior probability of at least `level` that the measure exceeds `above`, for
+    each of two measures.
 
     Parameters
     ----------
     measure : str, callable, or two of them
-        A measure that is one proportion, such as ``"recall"``; or one of the positives and one of
-        the negatives, such as ``["sensitivity", "specificity"]``.
+        Measure that is a single proportion, such as ``"recall"``, or one measure of the positives
+        and one of the negatives, such as ``["sensitivity", "specificity"]``.
     above : float or two floats in (0, 1)
-        What is required.
+        Required values.
     expect : float or two floats in (0, 1)
-        The plausible values; larger than `above`.
+        Plausible values, larger than `above`.
     level : float in (0.5, 1), default 0.95
-        The posterior probability to be reached.
+        Posterior probability to be reached.
     assurance : float in (0, 1), default 0.9
-        Probability of reaching it, over future test sets; of two measures, for both at once.
+        Probability of reaching it over future test sets, jointly for two measures.
     prevalence : float in (0, 1), optional
-        Proportion of positives in the test set: for two measures, or to plan one of them in
-        examples (patients), as in `bayescm.plan`.
+        Prevalence of positives in the test set. Required for two measures; for one measure, the
+        size is then in examples (patients), as in `bayescm.plan`.
 
     Returns
     -------
     DataFrame, one row
-        As `bayescm.plan` returns it; ``n`` counts examples where a prevalence is given. Of two
-        measures ``needed_positives`` and ``needed_negatives`` are how many reach the goal of each
-        by itself with this assurance, and ``p_too_few`` is the probability that a test set of n
-        examples has fewer of either, of which the assurance takes account: with fewer the goal is
-        reached too, only less surely.
+        The plan, in the format of `bayescm.plan`. With a prevalence, ``n`` counts examples. For two
+        measures, ``needed_positives`` and ``needed_negatives`` are the numbers that reach each
+        separate goal with this assurance, and ``p_too_few`` is the probability that n examples
+        contain fewer of either. The assurance takes this into account: the goal may also be reached
+        with fewer, but less often.
 
     Raises
     ------
     ValueError
-        If a measure is not one proportion, the plausible value does not exceed what is required,
-        two measures have no prevalence or are of the same class, or one that has a prevalence is
-        not of one class.
+        If a measure is not a single proportion, if the plausible value does not exceed the
+        requirement, if two measures have no prevalence or refer to the same class, or if a measure
+        with a prevalence does not refer to one class.
 
     Notes
     -----
-    The assurance is summed exactly over all outcomes; of two measures also over the number of
-    positives that a test set of n examples has. It falls wherever one more example does not yet
-    allow one more failure: some sizes below n reach it as well, n is the size from which on every
-    larger one does.
+    The assurance is summed exactly over all outcomes and, for two measures, over the number of
+    positives in a test set of n examples. It falls whenever one more example does not yet allow one
+    more failure. Some sizes below n therefore reach it as well, but n is the size from which on all
+    larger sizes do.
 
     Examples
     --------
@@ -471,10 +477,10 @@ def plan_above(
 
 def _tooth(above):
     """
-    Return how many sizes lie between two numbers of failures that suffice, at most.
+    Return the largest number of sizes between two sufficient numbers of failures.
 
-    Without a failure -log(1 - level) / (1 - above) examples suffice, and each further one takes
-    (1 - above)^-1 more in the long run, and 1.7 times as many at first.
+    Without a failure, -log(1 - level) / (1 - above) examples suffice. In the long run, each further
+    failure requires (1 - above)^-1 more examples, and at first 1.7 times as many.
     """
     return 2 / (1 - above) + 1
 
@@ -490,7 +496,7 @@ def _one_per_measure(name, numbers, measures):
 
 
 def _check_both_classes(units, prevalence):
-    """Raise unless one of two measures is of the positives and the other of the negatives."""
+    """Raise an error unless one measure refers to the positives and the other to the negatives."""
     if sorted(map(str, units)) != ["negatives", "positives"]:
         what = "measures are planned together if one is of the positives and one of the negatives"
         raise fail(what, units, "e.g. sensitivity and specificity", "plan each on its own")
@@ -501,7 +507,7 @@ def _check_both_classes(units, prevalence):
 
 
 def _requirement_assurance(measure, above, expect, level):
-    """Return the function from sizes to the probability that the posterior exceeds as required."""
+    """Return the function from sizes to the probability of meeting the requirement."""
     prior = _prior(measure)
     if not expect > above:
         todo = f"expect more than {above:g}, or require less"
@@ -520,7 +526,7 @@ def _requirement_assurance(measure, above, expect, level):
 
 
 def _joint_assurance(by_class, prevalence, sizes):
-    """Return the probability that the goals of the classes are reached, over their sizes."""
+    """Return the joint probability that the goals of both classes are reached, over their sizes."""
     tables = [binomial(n, prevalence) for n in sizes]
     positives = np.concatenate([number for number, _ in tables])
     n = np.repeat(sizes, [len(number) for number, _ in tables])
@@ -535,7 +541,7 @@ def _joint_assurance(by_class, prevalence, sizes):
 
 
 def _plan_of_examples(measure, goal, reach, prevalence, assurance, *, tooth=0.0):
-    """Return the plan of a measure of one class, in examples of which so many have the class."""
+    """Return the plan of a measure of one class, in examples from both classes."""
     _check_one_class(measure, prevalence)
     share = prevalence if measure.unit == "positives" else 1 - prevalence
     needed, _ = smallest_size(reach, assurance, tooth=tooth)
@@ -556,7 +562,7 @@ def _plan_of_both_classes(measures, goal, by_class, prevalence, assurance):
         unit: smallest_size(reach, assurance, tooth=tooth)[0]
         for unit, (reach, tooth) in by_class.items()
     }
-    # Too few positives or, with more than n - needed of them, too few negatives.
+    # Too few positives or, if there are more than n - needed, too few negatives.
     too_few = special.bdtr(needed["positives"] - 1, n, prevalence)
     too_few += special.bdtrc(n - needed["negatives"], n, prevalence)
     table = plan_table(" and ".join(measures), goal, reached, n, "examples", 0.0, "exact")
@@ -565,7 +571,7 @@ def _plan_of_both_classes(measures, goal, by_class, prevalence, assurance):
 
 
 def _check_one_class(measure, prevalence):
-    """Raise unless a measure is a proportion of the positives or of the negatives."""
+    """Raise an error unless a measure is a proportion of the positives or of the negatives."""
     if measure.unit not in ("positives", "negatives"):
         what = f"a prevalence has no effect on a plan of {measure.__name__}"
         allowed = "a measure of the positives or of the negatives, such as recall or specificity"
@@ -583,37 +589,38 @@ def operating_characteristics(
     futility: float = 0.05,
 ) -> pd.DataFrame:
     """
-    Return how often a study that looks at its data several times stops, and how, at given truths.
+    Return the operating characteristics of a study with interim analyses.
 
-    At each look the study stops for success if the posterior probability that the measure is
-    larger than `above` is at least `level`, and for futility if it is at most `futility`.
+    At each look, the study stops for success if the posterior probability that the measure exceeds
+    `above` is at least `level`. It stops for futility if this probability is at most `futility`.
 
     Parameters
     ----------
     measure : str or callable
-        A measure that is one proportion.
+        Measure that is a single proportion.
     above : float in (0, 1)
-        What is required.
+        Required value.
     looks : sequence of int
-        The sizes at which the data are looked at, increasing, in the unit of the measure (positives
-        for a recall).
+        Increasing sample sizes at which the data are analysed, in the unit of the measure
+        (positives for recall).
     truth : sequence of float in (0, 1)
-        The true values at which the rule is judged. At `above` and below, a success is false.
+        True values at which the rule is evaluated. If the truth is `above` or less, success is a
+        false positive.
     level : float in (0.5, 1), default 0.95
-        The posterior probability that is enough.
+        Posterior probability that is sufficient for success.
     futility : float in [0, 0.5), default 0.05
-        That at which the study is given up; 0 for never.
+        Posterior probability at which the study stops for futility; 0 for never.
 
     Returns
     -------
     DataFrame
-        A row for each truth: ``truth``, ``p_success``, ``p_futile``, ``p_open`` (neither at the
-        last look) and ``expected_n``. Exact: summed over all paths of the counts.
+        One row per true value: ``truth``, ``p_success``, ``p_futile``, ``p_open`` (no decision at
+        the last look) and ``expected_n``. Values are exact sums over all paths of the counts.
 
     Raises
     ------
     ValueError
-        If the measure is not one proportion, or the looks do not increase.
+        If the measure is not a single proportion, or the looks do not increase.
 
     Examples
     --------
@@ -642,7 +649,7 @@ def operating_characteristics(
     rows = []
     for p in truth:
         check_share("truth", p)
-        # The distribution of the successes of studies that go on, from look to look.
+        # Distribution of successes in studies that continue, from look to look.
         going_on, previous = np.ones(1), 0
         p_success, p_futile, expected_n = 0.0, 0.0, 0.0
         for n in sizes:
@@ -665,9 +672,9 @@ def operating_characteristics(
 
 def fewest_successes(suffices: Callable[[np.ndarray], np.ndarray], n: np.ndarray) -> np.ndarray:
     """
-    Return the fewest successes that suffice for each size, n + 1 where no number up to n does.
+    Return the smallest sufficient number of successes for each size, n + 1 if none suffices.
 
-    By bisection for all sizes at once; whatever number suffices, more do too.
+    Bisection for all sizes simultaneously, as any larger number also suffices.
     """
     low, high = np.full_like(n, -1), n + 1
     while np.any(high - low > 1):
@@ -678,7 +685,7 @@ def fewest_successes(suffices: Callable[[np.ndarray], np.ndarray], n: np.ndarray
 
 
 def prob_at_least(x: np.ndarray, n: np.ndarray, p: float) -> np.ndarray:
-    """Return the probability of at least x successes in n, I_p(x, n - x + 1)."""
+    """Return the probability of at least x successes in n trials, I_p(x, n - x + 1)."""
     inner = special.betainc(np.maximum(x, 1), np.maximum(n - x + 1, 1), p)
     return np.select([x > n, x > 0], [0.0, inner], 1.0)
 

@@ -1,8 +1,8 @@
 """
-Widths of intervals of test sets like a pilot, whatever its type of evidence.
+Sample size planning from a pilot, for any type of evidence.
 
-The examples or items of the pilot are drawn again in unknown proportions
-(`bayescm.evidence.resampling`), and each test set gets the interval of its default model. If the
+The examples or items of the pilot are resampled in unknown proportions
+(`bayescm.evidence.resampling`), and each test set has the interval of its default model. If the
 pilot has several systems, the plan is for the differences between them.
 """
 
@@ -24,15 +24,16 @@ from bayescm.planning.item_scores import plan_item_scores
 from bayescm.planning.search import plan_table, size_error, size_for_width
 from bayescm.validate import check_seed, check_whole, fail
 
-# Test sets simulated at each size: for intervals that take about 50 ms, and for slower ones.
+# Numbers of test sets simulated at each size, for intervals that take about 50 ms and for slower
+# ones.
 _SETS = 100
 _SLOW_SETS = {ATTEMPTS.name: 20, RATINGS.name: 20}
-_FEWEST = 10  # examples or items of a pilot
-# Error of a size from which on a warning is given, in parts of the size.
+_FEWEST = 10  # minimum number of examples or items of a pilot
+# Relative error of a size above which a warning is issued.
 _LARGE_ERROR = 0.5
-# A size that is this near, in parts of it, has its widths scaled by 1 / sqrt(n).
+# If a size is within this relative distance, its widths are scaled as 1 / sqrt(n).
 _NEAR = 0.1
-_SLOW_NEAR = 0.3  # for the types that take long
+_SLOW_NEAR = 0.3  # for slow types of evidence
 
 
 def plan_like(
@@ -47,9 +48,9 @@ def plan_like(
     random_seed: int,
 ) -> pd.DataFrame:
     """
-    Return the size of a test set like a pilot, as `bayescm.plan` does.
+    Return the size of a test set similar to a pilot; see `bayescm.plan`.
 
-    The parameters have the same meaning as in `bayescm.plan`.
+    Parameters have the same meaning as in `bayescm.plan`.
     """
     entry = type_of(pilot)
     if entry.resample is None:
@@ -101,13 +102,13 @@ def plan_like(
 
 
 def _is_mean(measure):
-    """Return whether a measure of item scores is their mean."""
+    """Check whether a measure of item scores is their mean."""
     (resolved,) = of_variable(measure, ITEM_SCORES.measured_variable or "")
     return getattr(resolved.form, "kind", None) == "mean"
 
 
 def _names(pilot):
-    """Return the names of the systems of a pilot, empty if it has one."""
+    """Return the names of the systems of a pilot; empty for a single system."""
     return pilot["classifier"].values.tolist() if "classifier" in pilot.dims else []
 
 
@@ -122,15 +123,15 @@ def _simulator(pilot, measure, sets, *, prob, kind, random_seed):
         for index in range(sets):
             drawn = resample(pilot, n, rng)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # of small test sets
+                warnings.simplefilter("ignore", UserWarning)  # about small test sets
                 try:
                     widths[index] = present(drawn, measure, prob=prob, kind=kind)[1].max()
                 except ValueError:
-                    continue  # the measure has no value, such as a recall without positives
+                    continue  # the measure is undefined, e.g. recall without positives
         if np.isnan(widths).all():
             todo = "pass a larger pilot"
             raise fail(f"no test set of {n} like the pilot has a value of", measure, "", todo)
-        # A test set without a value is not narrow enough.
+        # An undefined interval is not narrow enough.
         return np.where(np.isnan(widths), 2 * np.nanmax(widths), widths)
 
     return simulate
@@ -148,7 +149,7 @@ def _of_one(evidence, measure, *, prob, kind):
 
 
 def _differences(evidence, measure, *, prob, kind):
-    """Return the name of a difference and the widths of its intervals, one for each pair."""
+    """Return the name of a difference and the interval widths of all pairs."""
     from bayescm.answers.compare import compare
 
     table = compare(evidence, measure, prob=prob, kind=kind)

@@ -1,9 +1,9 @@
 """
-Search for the size of a test set: the smallest n that reaches a goal, and the error of n.
+Search for the smallest test set size n that reaches a goal, and the error of n.
 
-The assurance of a goal is either a function of n that is computed exactly, which has saw teeth
-because counts are whole, or a share of simulated test sets, whose intervals shrink about as
-1 / sqrt(n).
+The assurance of a goal is either computed exactly, or estimated from simulated test sets. In the
+first case it is a sawtooth function of n, because counts are integers. In the second case,
+intervals shrink approximately as 1 / sqrt(n).
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ import pandas as pd
 
 from bayescm.validate import fail
 
-# No test set of more units than this is looked for.
+# Larger test sets are not considered.
 LARGEST = 10_000_000
 
 
@@ -22,15 +22,15 @@ def smallest_size(
     reach: Callable[[np.ndarray], np.ndarray], assurance: float, *, tooth: float = 0.0
 ) -> tuple[int, float]:
     """
-    Return the n from which on the assurance is reached, and the assurance there.
+    Return the size n above which the assurance is reached, and the assurance at n.
 
     Parameters
     ----------
     reach : callable
-        From sizes to the assurance of each.
+        Function from sizes to the assurance at each size.
     assurance : float
     tooth : float
-        How many sizes one saw tooth has at most: one more failure allowed, one tooth further.
+        Largest length of a tooth: the number of sizes before one more failure is allowed.
     """
 
     def is_enough(n):
@@ -44,8 +44,8 @@ def smallest_size(
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
-    # Whole counts make saw teeth: look around for the last n that falls short, and on from there
-    # until a whole tooth does not.
+    # Because of the sawtooth shape, search nearby for the last n that falls short, until a whole
+    # tooth does not.
     around = 20 + 2 * int(np.sqrt(high)) + int(tooth)
     start = max(1, high - around)
     while True:
@@ -69,9 +69,9 @@ def size_for_width(
     least: int = 1,
 ) -> int:
     """
-    Return about the n at which a quantile of simulated widths is the width asked for.
+    Return the approximate n at which a quantile of simulated widths has the required value.
 
-    Widths shrink about as 1 / sqrt(n), which leads from one n to the next.
+    Widths shrink approximately as 1 / sqrt(n), which gives the next n in each iteration.
     """
     n = start
     for _ in range(12):
@@ -85,21 +85,21 @@ def size_for_width(
 
 
 def size_error(n: int, widths: np.ndarray, assurance: float) -> float:
-    """Return the standard error of a simulated n, whose relative error is twice that of a width."""
+    """Return the standard error of a simulated n, with twice the relative error of a width."""
     step = np.sqrt(assurance * (1 - assurance) / len(widths))
     low, high = np.quantile(widths, np.clip([assurance - step, assurance + step], 0, 1))
     return float(n * (high - low) / np.quantile(widths, assurance))
 
 
 def check_size(n: float) -> None:
-    """Raise where a test set would be larger than any that is looked for."""
+    """Raise an error if a test set would exceed the largest size considered."""
     if n > LARGEST:
         what = f"no sample size up to {LARGEST:,} reaches the goal"
         raise fail(what, ..., "", "relax the goal")
 
 
 def check_share(name: str, value: Any, lowest: float = 0.0) -> None:
-    """Raise unless the value lies strictly between the lowest and 1."""
+    """Raise an error unless the value is strictly between the lowest value and 1."""
     allowed = f"{lowest:g} < {name} < 1"
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise fail(f"{name} must be a number", value, allowed, f"pass {allowed}", TypeError)
@@ -108,7 +108,7 @@ def check_share(name: str, value: Any, lowest: float = 0.0) -> None:
 
 
 def plan_table(measure, goal, assurance, n, unit, error, how):
-    """Return a plan as a table of one row."""
+    """Return a plan as a table with a single row."""
     row = (measure, goal, assurance, n, unit, error, how)
     return pd.DataFrame(
         [row], columns=["measure", "goal", "assurance", "n", "unit", "error", "how"]
