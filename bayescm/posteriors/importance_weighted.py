@@ -1,12 +1,13 @@
 r"""
 The direct posterior of `bayescm.models.importance_weighted`: a Dirichlet posterior, reweighted.
 
-The cells p of the sample have a Dirichlet distribution, prior plus effective counts; those of the
-population are p times the mean weight :math:`\bar w_{ij}` of the examples in each,
+The cell probabilities p of the weighted sample have a Dirichlet posterior: prior pseudo-counts plus
+effective counts. The cell probabilities of the population are proportional to p times
+:math:`\bar w_{ij}`, the mean weight of the examples in the cell,
 
 .. math:: \theta_{ij} = \frac{p_{ij} \bar w_{ij}}{\sum_{kl} p_{kl} \bar w_{kl}}.
 
-Measures are drawn.
+Distributions of measures are estimated from draws.
 
 References
 ----------
@@ -31,14 +32,14 @@ from bayescm.validate import check_counts, fail
 
 def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> "ImportanceWeighted":
     """
-    Return the posterior of the cell probabilities of weighted samples.
+    Return the posterior of the cell probabilities from examples with importance weights.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
         From `bayescm.from_predictions` with ``weights_are="importance"``.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts of the cells of the sample; ``2 / C**2`` by default, for C classes.
+        Prior pseudo-counts of the cells of the sample. By default ``2 / C**2`` for C classes.
 
     Returns
     -------
@@ -77,14 +78,14 @@ def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> "
 @dataclass(frozen=True, eq=False)
 class ImportanceWeighted(CountsPosterior):
     """
-    The posterior of the cells of the sample and of the population.
+    Posterior of the cell probabilities of the weighted sample and of the population.
 
     Attributes
     ----------
     counts : DataArray, dims (..., actual, predicted)
-        The sums of the weights.
+        Sum of the weights in each cell.
     effective : ndarray, shape (..., C, C)
-        How many examples each cell is worth.
+        Effective number of examples in each cell.
     concentration : ndarray, shape (..., C, C)
         Prior pseudo-counts plus effective counts.
     """
@@ -103,7 +104,7 @@ class ImportanceWeighted(CountsPosterior):
 
     @property
     def mean_weights(self) -> np.ndarray:
-        """The mean weight of the examples of each cell; of an empty one, that of its row."""
+        """Mean weight of the examples in each cell. An empty cell has the mean of its row."""
         counts, effective = self.counts.values.astype(float), self.effective
         means = counts.sum((-2, -1), keepdims=True) / effective.sum((-2, -1), keepdims=True)
         means = np.broadcast_to(means, counts.shape).copy()

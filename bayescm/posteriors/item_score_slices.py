@@ -1,9 +1,10 @@
 r"""
 The direct posterior of `bayescm.models.item_score_slices`: slices of items, partially pooled.
 
-With y and v the mean and the variance of a measure of each of J slices by itself, the posterior of
-the spread :math:`\tau` between slices, their mean :math:`\mu` and their values
-:math:`\theta_j` is (Gelman et al., Bayesian Data Analysis, 3rd ed., section 5.4)
+Let :math:`y_j` and :math:`v_j` be the posterior mean and variance of a measure in slice j, from the
+items of that slice only. The posterior of the standard deviation :math:`\tau` between slices, of
+their mean :math:`\mu` and of their values :math:`\theta_j` is (Gelman et al., Bayesian Data
+Analysis, 3rd ed., section 5.4)
 
 .. math::
 
@@ -16,12 +17,12 @@ the spread :math:`\tau` between slices, their mean :math:`\mu` and their values
         \frac{y_j / v_j + \mu / \tau^2}{1 / v_j + 1 / \tau^2}, \;
         \frac{1}{1 / v_j + 1 / \tau^2}\Bigr).
 
-The spread is drawn at nodes that are even on the scale of log(spread + c), with c a quarter of the
-smallest standard error: spreads much smaller than the errors of the slices are then told apart
-from none as finely as large ones. In the place of a normal variable of the last line stands the
-standardised draw of the slice by itself, from the model of its type of evidence
-(`bayescm.posteriors.item_scores`, `repeated_items` or `multilabel`). So values keep the shape of
-their own posterior, and systems on the same items remain as close to one another as they are.
+:math:`\tau` is sampled on a grid that is equidistant in :math:`\log(\tau + c)`, with c a quarter of
+the smallest standard error. This resolves small values of :math:`\tau` as finely as large ones.
+
+The last line does not use normal variates. It uses standardised draws from the separate posterior
+of each slice (`bayescm.posteriors.item_scores`, `repeated_items` or `multilabel`). Each slice
+therefore keeps the shape of its posterior, and systems on the same items stay correlated.
 
 References
 ----------
@@ -51,27 +52,27 @@ from bayescm.posteriors.multilabel import multilabel
 from bayescm.posteriors.repeated_items import repeated_items
 from bayescm.validate import fail
 
-# The model of a slice by itself, by the variable that measures of its evidence are functions of.
+# The model of a single slice, by the type of variable that its measures are computed from.
 _OF_ONE_SLICE: Mapping[str, Callable[..., Posterior]] = {
     "item_scores": item_scores,
     "attempts": repeated_items,
     "example_cells": multilabel,
 }
-# The largest spread of the grid, in scales of the half-normal prior, of which 6e-7 lies beyond.
+# The largest spread of the grid, in scales of the half-normal prior. The mass beyond it is 6e-7.
 _REACH = 5.0
-# Distance of two nodes of log(spread + c). With half of it, the mean and standard deviation of the
-# largest minus the smallest slice change by less than a thousandth.
+# Distance between nodes of log(spread + c). With half this distance, the mean and the standard
+# deviation of the gap between the extreme slices change by less than 0.1%.
 _STEP = 0.03
 # A caution is given if the slice that is furthest from the others has a p-value below this.
 _RARE = 0.05
-# Of more slices, the extremes depend on the shape of the distribution of the effects: 95% intervals
-# of a gap of 0.3 between 12 slices of 30 items cover in 0.85 to 0.98 of data sets, between 60 in
-# 0.37 to 0.73 (docs/results/few_slices.csv).
+# With more slices, the extremes depend on the shape of the distribution of the effects. The 95%
+# intervals of a gap of 0.3 have coverage 0.85 to 0.98 for 12 slices of 30 items, but 0.37 to 0.73
+# for 60 slices (docs/results/few_slices.csv).
 _MANY_SLICES = 20
-# Fewer slices hardly show the spread once one of them is left out.
+# With fewer slices, the spread is poorly estimated after one of them is left out.
 _FEWEST_SLICES = 4
-_SOME = 1000  # draws of each slice, for its mean and variance
-# Standard errors below this part of the scale of the prior are due to rounding.
+_SOME = 1000  # draws of each slice from which its mean and variance are computed
+# Standard errors below this proportion of the prior's scale are rounding errors.
 _SAME = 1e-9
 
 
@@ -79,20 +80,21 @@ def item_score_slices(
     evidence: xr.Dataset, *, spread: float = 0.5, concentration: float | None = None
 ) -> "ItemScoreSlices":
     """
-    Return the posterior of slices of items, partially pooled.
+    Return the partially pooled posterior of slices of items.
 
     Parameters
     ----------
     evidence : xarray.Dataset
         From :func:`bayescm.from_item_scores`, :func:`bayescm.from_attempts` or
-        :func:`bayescm.from_multilabel` with ``by``; of several dims every combination is a slice.
+        :func:`bayescm.from_multilabel` with ``by``. With several dimensions, every combination is a
+        slice.
     spread : float, default 0.5
-        Scale > 0 of the half-normal prior of the standard deviation between slices, in parts of the
-        range of the measure. If the measure has no range: of twice the standard deviation of the
+        Scale > 0 of the half-normal prior of the standard deviation between slices. The unit is the
+        range of the measure or, if the measure has no range, twice the standard deviation of the
         items.
     concentration : float, optional
-        Prior of every slice by itself: pseudo-items at each end of the range (default 0.5) for item
-        scores; as for `repeated_items` and `multilabel` for other evidence.
+        Prior of each slice. For item scores, the number of pseudo-items at each end of the range
+        (default 0.5). For other evidence, as in `repeated_items` and `multilabel`.
 
     Returns
     -------
@@ -101,8 +103,8 @@ def item_score_slices(
     Raises
     ------
     ValueError
-        If the items have no slices, a slice of item scores has fewer than two items, or the spread
-        is not > 0.
+        If the items have no slices, if a slice of item scores has fewer than two items, or if the
+        spread is not > 0.
 
     Examples
     --------
@@ -135,16 +137,16 @@ def item_score_slices(
 
 class ItemScoreSlices(Posterior):
     """
-    The posterior of slices of items, partially pooled.
+    Partially pooled posterior of slices of items.
 
     Attributes
     ----------
     apart : Posterior
-        The posterior of every slice by itself.
+        Separate posteriors of the slices.
     evidence : Dataset
         Canonical evidence.
     spread : float
-        Scale of the prior, in parts of the range.
+        Scale of the prior, as a proportion of the range.
     """
 
     pairs = ("classifier",)
@@ -161,31 +163,31 @@ class ItemScoreSlices(Posterior):
 
     @property
     def dims(self) -> Sequence[str]:
-        """The dims of the slices, the first ones of the template."""
+        """Dimensions of the slices, which come first in the template."""
         return slice_dims(self.evidence)
 
     @property
     def observed(self) -> xr.DataArray:
-        """The numbers that the evidence holds."""
+        """Observed values in the evidence."""
         return self.apart.observed
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The slices and the systems."""
+        """Labels of the slices and the systems."""
         return self.apart.template
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of items of each slice and system."""
+        """Number of items of each slice and system."""
         return self.apart.batch
 
     @property
     def values_per_draw(self) -> int:
-        """The numbers in memory for one draw of all slices by themselves."""
+        """Number of values in memory for one separate draw of every slice."""
         return self.apart.values_per_draw
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
-        """Return the labels that a measure has a value for each of, or None."""
+        """Return the labels of a measure with one value per label, or None."""
         return self.apart.classes_of(measure)
 
     def bound(self, measure: Any) -> Any:
@@ -193,23 +195,23 @@ class ItemScoreSlices(Posterior):
         return self.apart.bound(measure)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made where nothing else is asked for."""
+        """Return the default number of draws."""
         return self.apart.draws_by_default(of, joint=joint)
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return what the evidence makes doubtful."""
+        """Return the cautions of the separate posteriors."""
         return self.apart.caveats()
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value in the sample of every slice."""
+        """Return the sample value of each slice."""
         return self.apart.point(measure)
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws (size, ..., [C]) of a measure."""
+        """Return the empirical distribution of draws (size, ..., [C]) of a measure."""
         return replace(self.apart.empirical(measure, draws), how=self.how)
 
     def draw_in_parts(self, measures, size, rng, *, of="parameter", n=None):
-        """Draw all at once: the slices' own draws are standardised by their mean and spread."""
+        """Sample all at once, because standardisation uses the mean and sd of all draws."""
         return self.draw(measures, size, rng, of=of, n=n)
 
     def draw(
@@ -221,16 +223,17 @@ class ItemScoreSlices(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, slices, [K], [L])."""
+        """Return joint draws of several measures, (size, slices, [K], [L])."""
         self.resolve_estimand(of)
         drawn = self.apart.draw_in_parts(measures, size, rng)
         slices = int(np.prod([self.template.sizes[dim] for dim in self.dims]))
         pooled = []
         for measure, values in zip(measures, drawn, strict=True):
-            # An axis of the slices, and one of all systems and labels.
+            # One axis for the slices, and one for all systems and labels.
             flat = values.reshape(size, slices, -1)
             pool = self._pooling(measure, flat)
-            # Systems and labels have a spread and a mean of slices each, drawn by the same numbers.
+            # Each system and label has its own spread and mean of the slices. They share the random
+            # numbers, so that systems on the same items stay correlated.
             uniform, normal = rng.random(size), rng.standard_normal(size)
             columns = [
                 pool(flat[:, :, column], uniform=uniform, normal=normal)
@@ -241,7 +244,7 @@ class ItemScoreSlices(Posterior):
         return pooled
 
     def _pooling(self, measure, draws):
-        """Return the function that pools the draws (S, J) of the slices of one system."""
+        """Return the function that partially pools the draws (S, J) of one system's slices."""
         low, high = getattr(self.bound(measure), "range", (-np.inf, np.inf))
         if np.isfinite(high - low) and not isinstance(self.apart, ItemScores):
             return partial(partially_pooled_shares, low=low, high=high, spread=self.spread)
@@ -251,8 +254,8 @@ class ItemScoreSlices(Posterior):
         """
         Return cautions about the normal distribution of the effects of the slices.
 
-        One is about a slice that is further from the others than normal effects explain
-        (`extreme_slice`), the other about the extremes of many slices.
+        There are two: one if a slice is further from the others than normal effects explain
+        (`extreme_slice`), and one if there are many slices, for their extremes.
         """
         sizes = [self.template.sizes[dim] for dim in self.dims]
         slices, members = int(np.prod(sizes)), " and ".join(self.dims)
@@ -263,7 +266,7 @@ class ItemScoreSlices(Posterior):
             for column in range(flat.shape[2])
         ]
         place, p = min(found, key=lambda each: each[1])
-        p *= len(found)  # of several systems or labels
+        p *= len(found)  # Bonferroni correction for several systems or labels
         cautions = []
         if p < _RARE:
             index = zip(self.dims, np.unravel_index(place, sizes), strict=True)
@@ -282,25 +285,25 @@ class ItemScoreSlices(Posterior):
         return cautions
 
     def _normal_scale(self, measure, draws):
-        """Return draws (S, J) on the scale on which slices are pooled, and the prior's scale."""
+        """Return draws (S, J) on the scale of the pooling, and the scale of the prior."""
         low, high = getattr(self.bound(measure), "range", (-np.inf, np.inf))
         if np.isfinite(high - low) and not isinstance(self.apart, ItemScores):
             return _arcsines(draws, low, high)[0], self.spread * np.pi / 2
         return draws, self.spread * self._scale(measure, draws[:, :, None])
 
     def _scale(self, measure, draws=None):
-        """Return the range of a measure; without one, twice the standard deviation of the items."""
+        """Return the length of a measure's range, else twice the standard deviation of items."""
         low, high = getattr(self.bound(measure), "range", (-np.inf, np.inf))
         if np.isfinite(high - low):
             return high - low
         if isinstance(self.apart, ItemScores):
             return 2 * float(np.nanstd(self.apart.score))
-        # The standard error of a slice of n items is about that of an item divided by sqrt(n).
+        # The standard error of a slice of n items is about sd / sqrt(n), with the sd of one item.
         number = self.batch.values.reshape(draws.shape[1], -1).max(axis=1)
         with _quiet():
             return 2 * float(np.sqrt(np.nanmean(np.nanvar(draws, axis=0) * number[:, None])))
 
-    # The variables of the PyMC model: the mean score of one system.
+    # The variables of the PyMC model, which describes the mean score of one system.
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
@@ -322,7 +325,7 @@ class ItemScoreSlices(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Return the mean score of each slice; the model does not describe other measures."""
+        """Return draws of the mean score of each slice, the only measure of the PyMC model."""
         if others := [measure for measure in measures if measure.__name__ != MEAN.__name__]:
             todo = "ask for the mean, or leave `method` out"
             names = ", ".join(measure.__name__ for measure in others)
@@ -330,7 +333,7 @@ class ItemScoreSlices(Posterior):
         return [variables["theta"].reshape(-1, *self.template.shape) for _ in measures]
 
     def normal_approximation(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and standard deviation of the mean score of each slice by itself."""
+        """Return the mean and standard deviation of each slice's mean score, without pooling."""
         if not isinstance(self.apart, ItemScores):
             todo = "ask gap or worst_slices, which draw from the slices directly"
             raise fail("the PyMC model takes item scores", self.measured_variable, "scores", todo)
@@ -355,20 +358,21 @@ def partially_pooled_shares(
     normal: np.ndarray,
 ) -> np.ndarray:
     r"""
-    Return draws (S, J) of slices, partially pooled on the scale of the arcsine of the root.
+    Return draws (S, J) of slices, partially pooled on the arcsine square-root scale.
 
-    On the scale :math:`z = \arcsin \sqrt{x}` a proportion of n has the standard error
-    :math:`1 / (2 \sqrt{n})`, whatever its value (Anscombe, 1948). On its own scale, a slice
-    without an error would seem to be known best. n + 2 is :math:`x (1 - x)` divided by the
-    variance, with the mean for x, as for a beta distribution with Jeffreys' prior.
+    On the scale :math:`z = \arcsin \sqrt{x}`, a proportion of n trials has the standard error
+    :math:`1 / (2 \sqrt{n})`, whatever its value (Anscombe, 1948). On the scale of x, a slice
+    without errors would have the smallest standard error. n + 2 is estimated by
+    :math:`x (1 - x)` divided by the variance, with x the mean, as for a beta distribution with
+    Jeffreys' prior.
 
     Parameters
     ----------
     values : ndarray, shape (S, J)
     low, high : float
-        The range of the values.
+        Limits of the values.
     spread : float
-        Scale of the half-normal prior of the spread, in parts of the range of z.
+        Scale of the half-normal prior of the spread, as a proportion of the range of z.
     uniform, normal : ndarray, shape (S,)
         As for `partially_pooled`.
 
@@ -384,7 +388,7 @@ def partially_pooled_shares(
 
 
 def _arcsines(values, low, high):
-    """Return draws (S, J) of slices on the scale of the arcsine, and their standard errors (J,)."""
+    """Return draws (S, J) of slices on the arcsine scale, and their standard errors (J,)."""
     share = np.clip((values - low) / (high - low), 0, 1)
     z = np.arcsin(np.sqrt(share))
     with _quiet():
@@ -396,18 +400,18 @@ def _arcsines(values, low, high):
 
 def extreme_slice(values: np.ndarray, scale: float) -> tuple[int, float]:
     """
-    Return the slice that is furthest from the others, and its p-value.
+    Return the index of the slice that is furthest from the others, and its p-value.
 
-    The deleted residual of a slice is its distance from the mean that the other slices predict for
-    it. Its tail probability is averaged over the posterior of the spread given these others, and
-    multiplied by the number of slices (Bonferroni).
+    The deleted residual of a slice is its distance from the mean predicted by the other slices. Its
+    tail probability is averaged over the posterior of the spread given the other slices, and
+    multiplied by the number of slices (Bonferroni correction).
 
     Parameters
     ----------
     values : ndarray, shape (S, J)
-        Draws of each slice by itself.
+        Separate draws of each slice.
     scale : float
-        Of the half-normal prior of the spread between slices.
+        Scale of the half-normal prior of the spread between slices.
 
     References
     ----------
@@ -437,18 +441,19 @@ def partially_pooled(
     values: np.ndarray, scale: float, uniform: np.ndarray, normal: np.ndarray
 ) -> np.ndarray:
     """
-    Return draws (S, J) of slices, partially pooled, from draws of each by itself.
+    Return partially pooled draws (S, J) of slices.
 
-    A slice that is undefined stays so. A slice whose draws are all equal has no known error: it is
-    not pooled, and others are not drawn towards it.
+    An undefined slice stays undefined. A slice whose draws are all equal has no known error. It is
+    not pooled, and the other slices are not shrunk towards it.
 
     Parameters
     ----------
     values : ndarray, shape (S, J)
+        Separate draws of each slice.
     scale : float
-        Of the half-normal prior of the spread between slices.
+        Scale of the half-normal prior of the spread between slices.
     uniform, normal : ndarray, shape (S,)
-        Random numbers that the spread and the mean of the slices are drawn by.
+        Random numbers for the draws of the spread and of the mean of the slices.
     """
     with _quiet():
         y, sd = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
@@ -466,14 +471,14 @@ def partially_pooled(
 
 def spread_posterior(y: np.ndarray, v: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return nodes (M,) of the spread between slices, and the probability of each.
+    Return a grid (M,) of spreads between slices, and the posterior probability of each node.
 
     Parameters
     ----------
     y, v : ndarray, shape (J,)
-        Mean and variance > 0 of every slice by itself.
+        Mean and variance > 0 of each slice, without pooling.
     scale : float
-        Of the half-normal prior of the spread.
+        Scale of the half-normal prior of the spread.
 
     Examples
     --------
@@ -502,14 +507,14 @@ def _given_spread(y, v, tau, normal, standardised):
     total = v + tau[:, None] ** 2
     precision = (1 / total).sum(1)
     mu = (y / total).sum(1) / precision + normal / np.sqrt(precision)
-    kept = tau[:, None] ** 2 / total  # how much of its own a slice keeps
+    kept = tau[:, None] ** 2 / total  # the weight of a slice's own data
     theta = kept * y + (1 - kept) * mu[:, None] + np.sqrt(v * kept) * standardised
     return mu, theta
 
 
 @contextmanager
 def _quiet():
-    """Do not warn of slices that are undefined in every draw."""
+    """Suppress warnings about slices that are undefined in every draw."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield

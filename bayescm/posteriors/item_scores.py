@@ -1,53 +1,55 @@
 r"""
-The direct posterior of `bayescm.models.item_scores`: a number for each of many items.
+The direct posterior of `bayescm.models.item_scores`: scores of items from a population.
 
-The distribution F of scores in the population of items is a Dirichlet process. With
-:math:`w_i` items of score :math:`s_i` and e pseudo-items at each end of the range, A of them
-in all, the posterior of every mean :math:`\int f \, dF` is
+The distribution F of scores in the population of items is a Dirichlet process. Let :math:`w_i` be
+the number of items with score :math:`s_i`, including e pseudo-items at each end of the range, and A
+the total number. The posterior of a mean :math:`\int f \, dF` is the distribution of
 
 .. math:: \frac{\sum_i g_i f(s_i)}{\sum_i g_i}, \qquad g_i \sim \mathrm{Gamma}(w_i),
 
-the Bayesian bootstrap (`bayescm.inference.bayesian_bootstrap`) with the pseudo-items among the
-items. They stand for the scores that were not seen: of twenty items with nineteen equal ones, the
-mean would be far too certain without them. e is one half, which of scores of 0 and 1 is Jeffreys'
-prior. The share of items above a mark is thus a beta variable. The mean score has the central
-moments, with :math:`\mu_k` those of the items and pseudo-items (Yamato 1984),
+a Bayesian bootstrap of items and pseudo-items (`bayescm.inference.bayesian_bootstrap`). The
+pseudo-items represent unobserved scores. Without them, the mean of twenty items with nineteen equal
+scores would be far too certain. By default e is one half, which for scores of 0 and 1 is Jeffreys'
+prior. The proportion of items above a threshold has a beta distribution. The mean score has the
+central moments (Yamato 1984)
 
 .. math::
 
     \frac{\mu_2}{A + 1}, \qquad \frac{2 \mu_3}{(A + 1)(A + 2)}, \qquad
     \frac{3 A \mu_2^2 + 6 \mu_4}{(A + 1)(A + 2)(A + 3)},
 
-and where these say enough of it (`bayescm.distributions.moments`) nothing is drawn.
+with :math:`\mu_k` the central moments of the items and pseudo-items. If these moments are accurate
+enough (`bayescm.distributions.moments`), no draws are needed.
 
-Systems that answered the same items share the weights of items and pseudo-items. They also share
-two pseudo-items in which they disagree (`bayescm.inference.bayesian_bootstrap`). Without these, the
-difference of two systems that differ in few items would be far too certain. All measures of all
-systems come from this joint distribution. The mean of one system, and the difference of two means,
-have known moments again: with :math:`x` the value in such a pseudo-item, which is random, and
-centred at the mean,
+Systems on the same items share the weights of items and pseudo-items. They also share two
+pseudo-items in which they disagree (`bayescm.inference.bayesian_bootstrap`). Without these, the
+difference between two systems that differ in few items would be far too certain. All measures of
+all systems come from this joint distribution. The moments of the mean of one system, and of the
+difference of two means, are again known. Let :math:`x` be the random score in such a pseudo-item,
+centred at the mean. Then
 
 .. math::
 
     \mathrm{E}\, m^k = \frac{k!}{A (A + 1) \cdots (A + k - 1)} \, [t^k]
     \prod_i (1 - t s_i)^{-w_i} \; \bigl(\mathrm{E} (1 - t x)^{-e}\bigr)^2 .
 
-The share of items above a mark is the mean of indicators of 0 and 1, and disagrees as these do. If
-a system has no score of some items, all systems are compared on the items that all have.
+The proportion of items above a threshold is the mean of 0/1 indicators, and is treated in the same
+way. If some scores are missing, all systems are compared on the items that all of them have.
 
-Items that come in clusters are weighed by whole clusters, with gamma variates of such a shape that
-the mean of C clusters varies as a t distribution with C - 1 degrees of freedom does. For the
-observed clusters (``of="finite"``) items are weighed inside each cluster, whose share of the items
-stays, and there are no pseudo-items. Importance weights multiply the gamma variates.
+If items come in clusters, whole clusters are weighted. The gamma variates have the shape at which
+the mean of C clusters has the variance of a t distribution with C - 1 degrees of freedom. For the
+observed clusters (``of="finite"``), items are weighted within each cluster, the proportion of items
+per cluster is fixed, and there are no pseudo-items. Importance weights multiply the gamma variates.
 
-Where a judge has scored all N items and people n of them, chosen at random, the mean is that of the
-regression estimator in every draw of the weights, with h and j the scores of people and judge, L
-the items that people scored, and b the slope of h on j in L:
+If a judge has scored all N items, and people a random sample of n of them, every draw of the
+weights gives a regression estimate of the mean:
 
 .. math:: \bar h_L + b \, (\bar j - \bar j_L).
 
-The weights then have the shape 1 - 4 / n of a t distribution. However bad the judge is, the answer
-is about that of people's scores alone, and the better the narrower (Angelopoulos et al. 2023).
+Here h and j are the scores of people and judge, L the items scored by people, and b the slope of
+the regression of h on j in L. The gamma shape is 1 - 4 / n, as for a t distribution. With a useless
+judge, the interval is about the interval from people's scores alone, and it becomes narrower the
+better the judge is (Angelopoulos et al. 2023).
 
 References
 ----------
@@ -94,16 +96,16 @@ from bayescm.posteriors.sliced_items import SlicedItems
 from bayescm.posteriors.summed_item_scores import SummedItemScores
 from bayescm.validate import fail
 
-_GAMMAS = 2e7  # drawn in all by default, in some .2 seconds
+_GAMMAS = 2e7  # total number of gamma variates by default, which take about 0.2 seconds
 _FEWEST_DRAWS = 500
-_TAIL = 0.019  # standard error of a 2.5 % quantile of 20,000 draws, in standard deviations
-# Of many more items, blocks of them are weighed: the variance of a mean is then known to 2 %, and
-# the length of an interval to 1 %.
+_TAIL = 0.019  # standard error of the 2.5% quantile of 20,000 draws, in standard deviations
+# If there are many more items, random blocks of items are weighted. The variance of a mean is then
+# accurate to 2%, and the length of an interval to 1%.
 _BLOCKS = 5000
 _FEWEST_CLUSTERS = 5  # an error is raised with fewer
-_FEW_CLUSTERS = 10  # a caution is added with as few
-_FEW_ITEMS = 30  # a caution is added with fewer items of a scale without ends
-_FEW_EFFECTIVE = 30  # a caution is added with fewer effective items by weight
+_FEW_CLUSTERS = 10  # a caution is added with fewer
+_FEW_ITEMS = 30  # a caution is added with fewer items if the range is unknown
+_FEW_EFFECTIVE = 30  # a caution is added if weights leave fewer effective items
 _NONE = np.empty(0)
 
 
@@ -116,21 +118,23 @@ def item_scores(
     Parameters
     ----------
     evidence : xarray.Dataset or DataArray
-        From :func:`bayescm.from_item_scores`. Every slice has a posterior of its own. Or the sums
-        of batches of a monitor (`bayescm.evidence.sums_of_items`), dims (..., statistic).
+        From :func:`bayescm.from_item_scores`. Slices have separate posteriors. Alternatively, sums
+        over the items of monitored batches (`bayescm.evidence.sums_of_items`), dims
+        (..., statistic).
     concentration : float, default 0.5
-        Prior pseudo-items >= 0 at each end of the range, where it is known: with scores of 0 and 1
-        this is the parameter of a beta prior of their mean.
+        Number of prior pseudo-items at each end of the range, >= 0, if the range is known. For
+        scores of 0 and 1, it is the parameter of a symmetric beta prior of their mean.
 
     Returns
     -------
-    ItemScores
-        Of sums, a `SummedItemScores`: the same posterior of means and shares, by their moments.
+    ItemScores or SummedItemScores
+        `SummedItemScores` for sums. It is the same posterior of means and proportions, computed
+        from moments.
 
     Raises
     ------
     ValueError
-        If the concentration is negative, or there are fewer than five clusters of items.
+        If the concentration is negative, or if there are fewer than five clusters of items.
 
     Examples
     --------
@@ -153,14 +157,14 @@ def item_scores(
 
 
 def _check_has_ends(has_ends, concentration):
-    """Raise an error if pseudo-items are requested at ends that are not known."""
+    """Raise an error if pseudo-items are requested but the range is unknown."""
     if not has_ends and concentration != 0.5:
         todo = "pass `range= to from_item_scores`"
         raise fail("pseudo-items stand at the ends of the range", ..., "a range", todo)
 
 
 def on_common_items(evidence: xr.Dataset) -> tuple[xr.Dataset, int]:
-    """Return the items that all systems have a score of, and how many others there are."""
+    """Return the items with scores of all systems, and the number of items left out."""
     absent = evidence["item_score"].isnull()
     if "judge_score" in evidence or "classifier" not in absent.dims:
         return evidence, 0
@@ -173,23 +177,23 @@ def on_common_items(evidence: xr.Dataset) -> tuple[xr.Dataset, int]:
 
 class ItemScores(SlicedItems):
     """
-    The posterior of the distribution of scores in the population of items.
+    Posterior of the distribution of scores in the population of items.
 
     Attributes
     ----------
     evidence : Dataset
         Canonical item scores.
     score : ndarray, shape (K, n)
-        The scores of each system.
+        Scores of each system.
     lacking : int
-        How many items were left out because a system has no score of them.
+        Number of items that were left out because a system has no score for them.
     """
 
     measured_variable = "item_scores"
     estimands = {  # noqa: RUF012
         "parameter": "share",
-        "population": "share",  # all items like these, in clusters like these
-        "finite": "share_group",  # the items of the clusters at hand, where they come in clusters
+        "population": "share",  # the populations of items and of clusters
+        "finite": "share_group",  # the observed clusters, if items come in clusters
     }
     how = "draws by the Bayesian bootstrap"
 
@@ -214,30 +218,30 @@ class ItemScores(SlicedItems):
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a PyMC model: of one system, without clusters, weights and judge."""
+        """Whether there is a PyMC model, which needs one system and no clusters or weights."""
         return super().has_model and not self.importance and self.judge is None
 
     # Labels
 
     @property
     def observed(self) -> xr.DataArray:
-        """The scores."""
+        """Observed scores."""
         return self.evidence["item_score"]
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of items with a score of each slice and system."""
+        """Number of items with a score, by slice and system."""
         has_score = ~np.isnan(self.score)
         numbers = np.array([has_score[:, items].sum(1) for items in self.slices])
         return self.template.to_dataarray(numbers.reshape(self.template.shape))
 
     @property
     def values_per_draw(self) -> int:
-        """The weights of all items, or of blocks of them."""
+        """Number of weights of items or blocks of items in one draw, for all systems."""
         return len(self.score) * min(self.score.shape[1], 2 * _BLOCKS)
 
     def resolve_estimand(self, of: str) -> str:
-        """Return the estimand; single clusters, partially pooled, are those of another model."""
+        """Return the estimand; raise an error for single clusters, which need another model."""
         if of == "group" and self.cluster is not None:
             todo = (
                 'pass the clusters as slices, `by={"cluster": cluster}`, and ask '
@@ -247,12 +251,12 @@ class ItemScores(SlicedItems):
         return super().resolve_estimand(of)
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure with the range of these scores, and what is better of them."""
+        """Return a measure with the range of these scores and the direction of improvement."""
         lower_is_better = bool(self.evidence["lower_is_better"])
         return on_scale(measure, tuple(self.ends.tolist()), lower_is_better)
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say what few items, few clusters and a scale without ends make doubtful."""
+        """Return cautions about few items or clusters, an unknown range, judge and weights."""
         sentences = []
         few = min(len(items) for items in self.slices)
         scores = [row[items] for row in self.score for items in self.slices]
@@ -300,7 +304,7 @@ class ItemScores(SlicedItems):
         return sentences
 
     def _judge_caveats(self, judges):
-        """Say so where a judge that has seen all items tells nothing of people's scores."""
+        """Return the caution about a judge whose scores do not correlate with people's scores."""
         weak = []
         for row, judge in zip(self.score, judges, strict=True):
             scored = ~np.isnan(row)
@@ -315,28 +319,28 @@ class ItemScores(SlicedItems):
         ]
 
     def distance(self, first: int, second: int) -> np.ndarray:
-        """Return how far two systems are apart in each item that both have a score of."""
+        """Return the absolute difference between two systems in each item that both have."""
         distance = np.abs(self.score[first] - self.score[second])
         return distance[~np.isnan(distance)]
 
     # Draws
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made where nothing else is asked for."""
+        """Return the default number of draws."""
         number = min(self.score.shape[1], 2 * _BLOCKS)
         return int(np.clip(_GAMMAS / number, _FEWEST_DRAWS, DRAWS))
 
     def population(
         self, items: np.ndarray, size: int, rng: np.random.Generator, of: str
     ) -> ScoreDistribution:
-        """Draw the distribution of the scores of some items in their population."""
+        """Return draws of the score distribution in the population of the given items."""
         weight, unit = self.unit_weights(items, size, rng, of)
-        # The gamma variates of items have their counts as shapes.
+        # The gamma variates of items already have the counts of the items as shapes.
         of_items = self.cluster is None and len(items) == weight.shape[1] and not self.importance
         count = np.ones(len(items)) if of_items else self.weight[items]
         end_weight, disagreement = np.zeros((size, 2)), None
         if self.estimands[of] == "share" and self.concentration:
-            scale = 1.0  # of a pseudo-item: it weighs as much as an item does on average
+            scale = 1.0  # weight of a pseudo-item, which is the mean weight of an item
             if self.importance:
                 scale = self.weight[items].sum() / max((self.weight[items] > 0).sum(), 1)
             end_weight = scale * rng.standard_gamma(self.concentration, end_weight.shape)
@@ -347,7 +351,7 @@ class ItemScores(SlicedItems):
     def draw_disagreement(
         self, items: np.ndarray, size: int, rng: np.random.Generator, scale: float = 1.0
     ) -> Disagreement | None:
-        """Draw the pseudo-items in which several systems disagree, None of one system."""
+        """Return draws of the pseudo-items in which systems disagree, or None for one system."""
         systems, weight = len(self.score), self.weight[items]
         if systems == 1 or not weight.any():
             return None
@@ -355,7 +359,7 @@ class ItemScores(SlicedItems):
         return drawn._replace(weight=scale * drawn.weight)
 
     def sample(self, items: np.ndarray) -> ScoreDistribution:
-        """Return the scores of some items, each of which weighs what it counts."""
+        """Return the sample distribution of the scores of the given items."""
         return ScoreDistribution(
             self.score[:, items],
             np.ones((1, len(items))),
@@ -369,10 +373,9 @@ class ItemScores(SlicedItems):
         self, items: np.ndarray, size: int, rng: np.random.Generator, of: str
     ) -> tuple[np.ndarray, np.ndarray]:
         """
-        Draw the weights (size, u) of units, and return them with the unit of every item.
+        Return draws of the weights of units, (size, u), and the index of the unit of each item.
 
-        A unit is an item (counted as often as it is), a cluster, or of very many items a block of
-        some at random.
+        A unit is an item, a cluster or, if there are very many items, a random block of items.
         """
         number = len(items)
         if self.cluster is not None and self.estimands[of] == "share":
@@ -381,8 +384,8 @@ class ItemScores(SlicedItems):
             shape = bayesian_bootstrap.student_shape(clusters)
             return rng.standard_gamma(shape, (size, clusters)) / shape, cluster
         if self.cluster is not None:
-            # As many items as were seen of each cluster, the weights of its own items varying as
-            # much as makes the variance of its mean unbiased.
+            # The weights of a cluster sum to its observed number of items. Within the cluster, they
+            # vary such that the variance of its mean is unbiased.
             _, cluster = np.unique(self.cluster[items], return_inverse=True)
             sizes = np.bincount(cluster)
             shape = np.maximum(bayesian_bootstrap.unbiased_shape(sizes), 0.05)[cluster]
@@ -404,7 +407,10 @@ class ItemScores(SlicedItems):
     def value(
         self, measure: Callable, population: ScoreDistribution, items: np.ndarray
     ) -> np.ndarray:
-        """Return a measure of a population; without ends, pseudo-items count for shares alone."""
+        """Return a measure of a population.
+
+        If the range is unknown, pseudo-items are used for proportions only.
+        """
         form = getattr(measure, "form", None)
         kind = form.kind if isinstance(form, OfScores) else None
         if not self.bounded and kind != "share":
@@ -418,10 +424,10 @@ class ItemScores(SlicedItems):
         return np.where(empty, np.nan, values)
 
     def _correction(self, population, judges, form):
-        """Return what the judge's scores of all items add to the means of those scored, (S, K)."""
+        """Return the correction of the means by the judge's scores of all items, (S, K)."""
         correction = np.empty((len(population.weight), len(self.score)))
         for system, (row, judge) in enumerate(zip(population.score, judges, strict=True)):
-            middle = judge.mean()  # so that no digits cancel
+            middle = judge.mean()  # centred to avoid cancellation
             scored, control = ~np.isnan(row), judge - middle
             value = form.counts(row).astype(float) if form.kind == "share" else row
             weight = population.weight[:, population.unit]
@@ -439,7 +445,7 @@ class ItemScores(SlicedItems):
     # Distributions by their moments
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the beta distribution of a share, or that of a mean by its moments, or None."""
+        """Return the distribution of a proportion or a mean, or None if it has to be sampled."""
         form = measure.form
         if not (isinstance(form, OfScores) and self._has_moments):
             return None
@@ -468,11 +474,11 @@ class ItemScores(SlicedItems):
         of: str = "parameter",
     ) -> Distribution | None:
         """
-        Return the distribution of a measure of one system minus that of another on the same items.
+        Return the distribution of the difference between two systems on the same items.
 
-        It is known by its moments if the measure is a mean or a share of items that both systems
-        have a score of. Otherwise, and if the moments are not enough, None: the joint draws have
-        the same distribution.
+        It is computed from moments if the measure is a mean or a proportion, and both systems have
+        scores of all items. Otherwise, or if the moments are not accurate enough, the result is
+        None. Joint draws have the same distribution.
         """
         form, slice_number = getattr(measure, "form", None), self._slice(first)
         systems = [at.get("classifier", 0) for at in (first, second)]
@@ -494,11 +500,11 @@ class ItemScores(SlicedItems):
 
     @property
     def _has_moments(self):
-        """Whether items are weighed one by one by gamma variates, and nothing else counts."""
+        """Whether the weights are gamma variates of single items, without judge or importance."""
         return not (self.importance or self.judge is not None or self.cluster is not None)
 
     def _as_mean(self, form):
-        """Return the scores (K, n) whose mean a measure is, and the ends of their range."""
+        """Return the scores (K, n) whose mean is the measure, and the ends of their range."""
         if form.kind == "mean":
             return self.score, self.ends
         self._check_mark(form)
@@ -506,7 +512,7 @@ class ItemScores(SlicedItems):
         return values, form.counts(self.ends).astype(float)
 
     def _check_mark(self, form):
-        """Raise if all scores of the range are on one side of the mark."""
+        """Raise an error if the whole range is on one side of the threshold."""
         if form.counts(self.ends).sum() != 1:
             what, todo = "all scores of the range are on one side of the mark", "correct the mark"
             raise fail(
@@ -522,22 +528,24 @@ class ItemScores(SlicedItems):
             total[index] = ~np.isnan(row) @ weight
         a, b = above + self.concentration, total - above + self.concentration
         if not (a.all() and b.all()):
-            return None  # without pseudo-items the share is known
+            return None  # without pseudo-items, the proportion is exactly 0 or 1
         return Beta(a.reshape(self.template.shape), b.reshape(self.template.shape))
 
     def _moments_of(self, score, ends, weight, system, other=None):
         """
-        Return the ends of the support, and mean, sd, skewness and excess kurtosis of a mean.
+        Return the support, mean, sd, skewness and excess kurtosis of the posterior of a mean.
 
         Parameters
         ----------
         score : ndarray, shape (K, n)
-            The scores of the items of a slice, or their indicators.
+            Scores or indicators of the items of a slice.
         ends : ndarray, shape (2,)
+            Limits of the range.
         weight : ndarray, shape (n,)
+            Counts of the items.
         system : int
         other : int, optional
-            The system whose mean is subtracted.
+            System whose mean is subtracted.
         """
         value = score[system] if other is None else score[system] - score[other]
         fixed = ~np.isnan(value)
@@ -547,7 +555,7 @@ class ItemScores(SlicedItems):
             atom_weight = np.concatenate([atom_weight, np.full(2, self.concentration)])
         pseudo, probability = np.empty(0), np.empty(0)
         if len(score) > 1 and self.concentration:
-            # Every item as the center of a pseudo-item, below and above: (n, K, 2).
+            # The scores with each item as the centre of a pseudo-item, below and above: (n, K, 2).
             item = np.repeat(np.arange(len(weight))[:, None], 2, axis=1)
             sign = np.broadcast_to([-1.0, 1.0], (len(weight), len(score), 2))
             scores = Disagreement(np.empty(0), item, sign).scores(score, *ends)
@@ -564,36 +572,36 @@ class ItemScores(SlicedItems):
         return [everything.min(), everything.max(), *moments]
 
     def _drawn_members(self, measure, index):
-        """Return the distributions of some members of the flat batch by draws."""
+        """Return the sampled distributions of some members of the flat batch."""
         rng, size = np.random.default_rng(0), self.draws_by_default("parameter")
         (values,) = self.draw_in_parts([measure], size, rng)
         return Empirical(values.reshape(size, -1)[:, index], how=self.how)
 
     def moments(self, score: np.ndarray, weight: np.ndarray) -> list[float]:
         """
-        Return the ends of the support and the moments of the mean of other items on this scale.
+        Return the support and the moments of the mean score of the given items.
 
         Parameters
         ----------
         score : ndarray, shape (n,) or (2, n)
-            The scores of one system, or of two systems, whose difference is returned.
+            Scores of one system, or of two systems for the difference of their means.
         weight : ndarray, shape (n,)
-            How often each item is counted.
+            Counts of the items.
         """
         score = np.atleast_2d(score)
         return self._moments_of(score, self.ends, weight, *range(len(score)))
 
     def _slice(self, at):
-        """Return the number of the slice of a member."""
+        """Return the index of the slice of a member."""
         dims = slice_dims(self.evidence)
         shape = tuple(self.evidence.sizes[dim] for dim in dims)
         return int(np.ravel_multi_index([at[dim] for dim in dims], shape)) if dims else 0
 
-    # The variables of the PyMC model, of one system.
+    # The variables of the PyMC model of one system.
 
     @cached_property
     def atoms(self) -> tuple[np.ndarray, np.ndarray]:
-        """The distinct scores, those at the ends of the range among them, and their weights."""
+        """Distinct scores, including the ends of the range, and their weights."""
         unfit = {
             "judge": self.judge is not None,
             "several systems": len(self.score) > 1,
@@ -629,7 +637,7 @@ class ItemScores(SlicedItems):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Return draws of measures, given the share of every score; see `Posterior.draw_given`."""
+        """Return draws of measures, given draws of the variables; see `Posterior.draw_given`."""
         score, _ = self.atoms
         population = ScoreDistribution(
             score[None],
@@ -637,21 +645,21 @@ class ItemScores(SlicedItems):
             np.arange(len(score)),
             np.ones(len(score)),
             self.ends,
-            np.zeros((len(variables["share"]), 2)),  # the ends of the range are among the scores
+            np.zeros((len(variables["share"]), 2)),  # the scores already include the ends
         )
         return [measure(population)[:, 0] for measure in measures]
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log posterior density of the shares of the scores."""
+        """Return the log posterior density of the proportions of the scores."""
         return dirichlet.logpdf(np.asarray(variables["share"]), self.atoms[1])
 
     def log_marginal_likelihood(self) -> np.ndarray:
-        """Return 0: the model has no likelihood, its prior is the posterior."""
+        """Return 0, because the PyMC model has no likelihood: its prior is the posterior."""
         return np.zeros(())
 
 
 def check_clusters(evidence: xr.Dataset, unit: str = "item") -> None:
-    """Raise where there are too few clusters of items, or of examples, in a slice."""
+    """Raise an error if a slice has too few clusters of items or examples."""
     cluster = clusters_of(evidence, unit)
     if cluster is None:
         return
@@ -671,16 +679,18 @@ def dirichlet_mean(
     concentration: float = 0.0,
 ) -> tuple[float, float, float, float]:
     """
-    Return mean, sd, skewness and excess kurtosis of the mean of a Dirichlet process.
+    Return the mean, sd, skewness and excess kurtosis of the mean of a Dirichlet process.
 
     Parameters
     ----------
     score : ndarray, shape (n,)
+        Values of the atoms.
     weight : ndarray, shape (n,)
+        Weights of the atoms, including the prior.
     pseudo, probability : ndarray, shape (m,), optional
-        The scores that each of two pseudo-items may have, and the probability of each.
+        Possible scores of each of two additional pseudo-items, and their probabilities.
     concentration : float, default 0
-        The weight of each of the two.
+        Weight of each of the two pseudo-items.
 
     Examples
     --------
@@ -704,12 +714,12 @@ def dirichlet_mean(
 
 
 def _are_enough(distribution):
-    """Say whether moments describe a distribution as well as the draws by default."""
+    """Return True if moments describe a distribution as well as the default draws."""
     return MomentsOrDraws(distribution, lambda index: distribution, _TAIL).good.all()
 
 
 def by_moments(moments: np.ndarray) -> CornishFisherBeta | None:
-    """Return the distributions of means by moments (6, ...), or None where one does not vary."""
+    """Return the distributions with the given moments (6, ...), or None if an sd is 0."""
     low, high, mean, sd, skewness, kurtosis = moments
     low, high = low.min(), high.max()
     if not (sd > 0).all():

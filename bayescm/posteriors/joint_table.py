@@ -1,16 +1,17 @@
 r"""
-The prior of the joint answers of several classifiers, and draws of it where its table is too large.
+The prior of the joint predictions of several classifiers, and draws from it.
 
-The prior is a Dirichlet distribution over (actual class, answers of J classifiers), of weight w and
-with a base measure that makes the answers independent given the truth: with each classifier's own
-prior pseudo-counts :math:`a_j(c, k)`, of common row sums :math:`a(c)`,
+The prior is a Dirichlet distribution over the actual class and the predictions of J classifiers,
+with total weight w. In its base measure, the predictions are independent given the actual class.
+Let :math:`a_j(c, k)` be the prior pseudo-counts of classifier j, with the same row sums
+:math:`a(c)` for every classifier. Then
 
 .. math:: H(c, k_1, \dots, k_J) = a(c) \prod_j a_j(c, k_j) / a(c), \qquad w = \sum_c a(c).
 
-Summing out the others leaves each classifier with its own prior. The table has C**(J + 1) cells;
-what is asked of a draw are sums over it, and these follow without it from the stick-breaking
-construction: atoms drawn from H / w weigh :math:`b_k \prod_{l < k} (1 - b_l)` with
-:math:`b \sim \mathrm{Beta}(1, w)`.
+Marginally, each classifier has its own prior. The table has C**(J + 1) cells, which can be too
+many. Only sums over its cells are needed, and these are sampled without the table, by the
+stick-breaking construction. Atoms drawn from H / w have the weights
+:math:`b_k \prod_{l < k} (1 - b_l)` with :math:`b \sim \mathrm{Beta}(1, w)`.
 
 References
 ----------
@@ -27,15 +28,15 @@ import numpy as np
 from bayescm.distributions import dirichlet
 from bayescm.validate import fail
 
-_REST = 1e-6  # mass that is left once no more sticks are broken off
-_MOST_STICKS = 64  # as many as a prior of weight 4 takes
-_CHUNK = 2**17  # numbers of all sticks at once: 1 MB
+_REST = 1e-6  # remaining mass at which stick breaking stops
+_MOST_STICKS = 64  # the number for a prior of weight 4
+_CHUNK = 2**17  # numbers in memory at once: 1 MB
 
 
 def classifier_priors(
     concentration, n_classifiers: int, n_classes: int, *, abstains: bool = False
 ) -> np.ndarray:
-    """Return each classifier's own pseudo-counts, ``(J, C, C)``; 0 in an abstention's row."""
+    """Return the pseudo-counts of each classifier, ``(J, C, C)``; 0 in the abstention row."""
     n_actual = n_classes - abstains
     prior = dirichlet.default_concentration(n_actual) if concentration is None else concentration
     shape = (n_classifiers, n_classes, n_classes)
@@ -61,7 +62,7 @@ def classifier_priors(
 
 
 def base_measure(prior: np.ndarray, actual: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Return the prior pseudo-counts of joint cells: answers independent given the truth."""
+    """Return prior pseudo-counts of joint cells, with predictions independent given the class."""
     rows = prior[0].sum(-1)
     conditional = np.divide(
         prior, prior.sum(-1, keepdims=True), where=rows[:, None] > 0, out=np.zeros_like(prior)
@@ -76,20 +77,29 @@ def draw_prior(
     prior: np.ndarray, lead: tuple[int, ...], share: float, rng: np.random.Generator
 ) -> np.ndarray:
     """
-    Draw every classifier's matrix from the prior of the joint table, ``(*lead, J, C, C)``.
+    Return draws of every classifier's matrix from the prior of the joint table.
 
-    Sticks are broken off a joint table with common atoms; what is left is given to each
-    classifier as a Dirichlet of its own with common row sums. Each classifier's distribution is
-    exact whatever the number of sticks, and so are all means and covariances between classifiers;
-    the sticks make the rest of the joint distribution right up to a millionth of the mass.
+    The classifiers share the atoms of the stick-breaking construction. The remaining mass is given
+    to each classifier as a separate Dirichlet with common row sums.
 
     Parameters
     ----------
     prior : ndarray, shape (J, C, C)
+        Prior pseudo-counts of each classifier.
     lead : tuple of int
+        Shape of the draws.
     share : float
-        Share of the prior in the mass of the posterior: the less, the fewer sticks.
+        Share of the prior in the mass of the posterior. A smaller share needs fewer sticks.
     rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (*lead, J, C, C)
+
+    Notes
+    -----
+    Each classifier's distribution, and the means and covariances between classifiers, are exact for
+    any number of sticks. The rest of the joint distribution is exact up to a millionth of the mass.
     """
     size = int(np.prod(lead))
     most = 1 if len(prior) == 1 else _MOST_STICKS
@@ -102,21 +112,23 @@ def draw_prior_cells(
     prior: np.ndarray, size: int, share: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Draw what `draw_prior` draws, leaving out the cells that are almost 0.
+    Return the draws of `draw_prior` in sparse form, without cells that are almost 0.
 
     Parameters
     ----------
     prior : ndarray, shape (J, C, C)
-        All > 0.
+        Prior pseudo-counts, all > 0.
     size : int
+        Number of draws.
     share, rng
-        As of `draw_prior`.
+        As in `draw_prior`.
 
     Returns
     -------
     place : ndarray of int, shape (m,)
         Indices into the flat array of shape (size, J, C, C). A cell may occur several times.
     mass : ndarray, shape (m,)
+        Mass to add at each index.
     """
     n_classifiers, classes, _ = prior.shape
     most = 1 if n_classifiers == 1 else _MOST_STICKS
@@ -124,7 +136,7 @@ def draw_prior_cells(
     table = np.arange(size * n_classifiers).reshape(size, n_classifiers)
     cells = _cells_of_sticks(sticks.shape[::-1], prior, rng)
     place = [table[:, index] * classes**2 + cell for index, cell in enumerate(cells)]
-    # The remainder: common row totals, and each classifier's split of them.
+    # The remaining mass has common row totals, which each classifier splits independently.
     rows = left[:, None] * dirichlet.draw(prior[0].sum(-1), size, rng)
     place_of_rest, gammas = dirichlet.large_gammas(prior, size, rng)
     row = place_of_rest // classes
@@ -145,18 +157,24 @@ def draw_hits(
     rng: np.random.Generator,
 ) -> np.ndarray | None:
     """
-    Draw the share of the prior's mass that each classifier hits, ``(*lead, J)``, or None.
+    Return draws of the share of the prior's mass in which each classifier has an event.
 
-    What the sticks leave, a millionth of the mass, goes with the last; None if they leave more.
+    The event is a correct prediction, or a wrong one. The remaining mass of a millionth is added to
+    the last stick.
 
     Parameters
     ----------
     rows : ndarray, shape (C,)
-        Prior pseudo-counts of the classes that count.
+        Prior pseudo-counts of the classes of the measure.
     chance : ndarray, shape (C, J)
-        Prior probability that a classifier hits an example of each of them.
+        Prior probability of the event for an example of each class.
     lead, share, rng
-        As of `draw_prior`.
+        As in `draw_prior`.
+
+    Returns
+    -------
+    ndarray, shape (*lead, J), or None
+        None if the largest number of sticks is reached.
     """
     sticks, left = _break_sticks(rows.sum(), int(np.prod(lead)), share, rng, _MOST_STICKS)
     if sticks.shape[1] == _MOST_STICKS:
@@ -173,9 +191,9 @@ def draw_hits(
 
 def _bernoulli(chance, row, rng):
     """
-    Draw events (*row.shape, J) with the probabilities of some rows of chances (C, J).
+    Return Bernoulli draws (*row.shape, J) with probabilities ``chance[row]``, (C, J).
 
-    A random byte decides all of them but one in 256, for which a uniform number goes on.
+    One random byte decides 255 of 256 events. The others need a further uniform number.
     """
     fraction, byte = np.modf(256 * chance)
     byte, size = byte.astype(np.uint8)[row], row.size * chance.shape[1]
@@ -190,7 +208,7 @@ def _bernoulli(chance, row, rng):
 
 
 def _break_sticks(weight, size, share, rng, most):
-    """Return sticks (size, number) that are broken off 1, and what is left of it (size,)."""
+    """Return the lengths of the sticks (size, number), and the remaining mass (size,)."""
     number = (log(_REST) - log(share)) / log(weight / (1 + weight))
     sticks = rng.beta(1, weight, (int(np.clip(np.ceil(number), 1, most)), size)).T
     left = np.cumprod(1 - sticks, axis=1)
@@ -199,7 +217,7 @@ def _break_sticks(weight, size, share, rng, most):
 
 
 def _matrices_of_sticks(sticks, prior, rng):
-    """Draw a joint cell for each stick (number, size), and return the sums (size, J, C, C)."""
+    """Draw a joint cell for each stick (number, size), and return its matrices (size, J, C, C)."""
     size = sticks.shape[1]
     n_classifiers, classes, _ = prior.shape
     total = np.empty((size, n_classifiers, classes**2))
@@ -211,7 +229,7 @@ def _matrices_of_sticks(sticks, prior, rng):
 
 
 def _cells_of_sticks(shape, prior, rng):
-    """Yield the cell of each stick in the table of each classifier, 0 to C**2 - 1."""
+    """Yield, for each classifier, the cell of each stick (0 to C**2 - 1)."""
     classes, rows = prior.shape[-1], prior[0].sum(-1)
     actual = rng.choice(classes, shape, p=rows / rows.sum())
     edges = np.cumsum(prior, axis=-1)
@@ -224,8 +242,8 @@ def _cells_of_sticks(shape, prior, rng):
 
 
 def _independent_matrices(prior, size, rng):
-    """Draw common row totals, and each classifier's split of them independently."""
-    possible = prior[0].sum(-1) > 0  # nothing is an abstention
+    """Return matrices with common row totals, which each classifier splits independently."""
+    possible = prior[0].sum(-1) > 0  # no actual class is an abstention
     total = np.zeros((size, *prior.shape))
     rows = dirichlet.draw(prior[0, possible].sum(-1), size, rng)
     total[:, :, possible] = rows[:, None, :, None] * dirichlet.draw(prior[:, possible], size, rng)

@@ -1,11 +1,11 @@
 """
 Groups of examples with scores or probabilities, separate or partially pooled.
 
-The posterior of a group uses only its own examples (`bayescm.posteriors.scores`, `calibration` or
-`dirichlet_calibration`). Values of three or more groups are partially pooled by
-their means and variances, as slices of items are (`bayescm.posteriors.item_score_slices`).
-`bayescm.posteriors.hierarchical_calibration` pools only the calibration of the groups. It does not
-pool the spread of their forecasts, so gaps in proper scores and areas would stay as noisy.
+The separate posterior of a group uses only its own examples (`bayescm.posteriors.scores`,
+`calibration` or `dirichlet_calibration`). Three or more groups are partially pooled, like slices of
+items (`bayescm.posteriors.item_score_slices`). `bayescm.posteriors.hierarchical_calibration` pools
+only the calibration of the groups and not the spread of their forecasts. It would leave gaps in
+proper scores and areas equally noisy.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,26 +29,26 @@ from bayescm.posteriors.scores import scores
 from bayescm.validate import fail
 
 _SPREAD = 0.5  # scale of the prior of the spread between groups, as for slices of items
-_FEW_EXAMPLES = 20  # examples of a class in a group, as for one sample
+_FEW_EXAMPLES = 20  # a caution is added if a group has fewer examples of a class
 
 
 def score_groups(evidence: xr.Dataset, *, spread: float | None = None) -> Posterior:
     """
-    Return the posterior of every group of examples with scores or probabilities.
+    Return the posterior of groups of examples with scores or probabilities.
 
     Parameters
     ----------
     evidence : xarray.Dataset
         From :func:`bayescm.from_scores` or :func:`bayescm.from_probabilities`, with groups.
     spread : float, optional
-        Scale > 0 of the half-normal prior of the standard deviation between groups, in parts of the
-        range of the measure; if the measure has no range, of twice the standard deviation of
-        examples. By default two groups are not pooled, and more have 0.5.
+        Scale > 0 of the half-normal prior of the standard deviation between groups. The unit is the
+        range of the measure or, if the measure has no range, twice the standard deviation of
+        examples. By default two groups are not pooled, and more groups have a scale of 0.5.
 
     Raises
     ------
     ValueError
-        If there are no groups, or the spread is not > 0.
+        If there are no groups, if every group lacks a class, or if the spread is not > 0.
 
     Examples
     --------
@@ -73,16 +73,16 @@ def score_groups(evidence: xr.Dataset, *, spread: float | None = None) -> Poster
 
 class SeparateGroups(Posterior):
     """
-    The separate posteriors of the groups.
+    Separate posteriors of the groups.
 
     A group that lacks a class has no posterior, and its values are NaN.
 
     Attributes
     ----------
     labels : list
-        The groups.
+        Names of the groups.
     of_groups : list of Posterior or None
-        The posterior of each group.
+        Posterior of each group.
     """
 
     pairs = ("classifier",)
@@ -119,31 +119,31 @@ class SeparateGroups(Posterior):
 
     @property
     def observed(self) -> xr.DataArray:
-        """The scores."""
+        """Observed scores."""
         return self.evidence["score"]
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The groups and the classifiers."""
+        """Labels of the groups and the classifiers."""
         return self._first.template.prepend_dim("group", self.labels)
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of examples in every group, for every classifier."""
+        """Number of examples by group, for every classifier."""
         numbers = np.reshape(self._totals.sum(axis=1), (-1, *[1] * (self.template.ndim - 1)))
         return self.template.to_dataarray(np.broadcast_to(numbers, self.template.shape))
 
     @property
     def values_per_draw(self) -> int:
-        """The numbers in memory for one draw: groups are drawn one after the other."""
+        """Number of values in memory for one draw. Groups are sampled one after the other."""
         return max(each.values_per_draw for each in self.of_groups if each is not None)
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
-        """Return the labels of a measure of each class against the rest, or None."""
+        """Return the classes of a one-vs-rest measure, or None."""
         return self._first.classes_of(measure)
 
     def bound(self, measure: Any) -> Any:
-        """Return the measure of a class that it names (``auc[cat]``) against the rest."""
+        """Return a measure, resolved for the class that it names (``auc[cat]``) versus the rest."""
         return self._first.bound(measure)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
@@ -151,7 +151,7 @@ class SeparateGroups(Posterior):
         return self._first.draws_by_default("parameter", joint=joint)
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Report groups without a class, or with few examples of one."""
+        """Return cautions about groups that lack a class or have few examples of a class."""
         sentences = []
         lacking = [label for label, totals in zip(self.labels, self._totals, strict=True)
                    if not totals.all()]  # fmt: skip
@@ -169,7 +169,7 @@ class SeparateGroups(Posterior):
         return sentences + heavy_weights.of_scores(self.evidence)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value in the sample of every group."""
+        """Return the sample value of each group."""
         return self._stacked([each and each.point(measure) for each in self.of_groups], 0)
 
     def draw(
@@ -181,7 +181,7 @@ class SeparateGroups(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, groups, [K], [C])."""
+        """Return joint draws of several measures, (size, groups, [K], [C])."""
         self.resolve_estimand(of)
         drawn = [each and each.draw_in_parts(measures, size, rng) for each in self.of_groups]
         return [
@@ -190,22 +190,22 @@ class SeparateGroups(Posterior):
         ]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws, which may be of a statistic of the groups."""
+        """Return the empirical distribution of draws of a measure, or of a statistic of groups."""
         return Empirical(draws, how=self.how)
 
     @staticmethod
     def _stacked(values, axis):
-        """Return the values of every group along an axis, NaN for None."""
+        """Return the values of the groups, stacked along an axis, with NaN for None."""
         blank = np.full_like(next(each for each in values if each is not None), np.nan)
         return np.stack([blank if each is None else each for each in values], axis=axis)
 
 
 class PooledGroups(ItemScoreSlices):
-    """The posterior of groups of examples, partially pooled."""
+    """Partially pooled posterior of groups of examples."""
 
     has_model = False
     dims = ("group",)
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws, which may be of a statistic of the groups."""
+        """Return the empirical distribution of draws of a measure, or of a statistic of groups."""
         return Empirical(draws, how=self.how)

@@ -1,19 +1,20 @@
 r"""
-The direct posterior of `bayescm.models.scores`: ROC curves from the order of the scores.
+The direct posterior of `bayescm.models.scores`: ROC curves from the ranks of the scores.
 
-The probabilities of the slots between the scores (`bayescm.posteriors.roc.slots`, which says what
-ties and weights do to them) are Dirichlet distributed in each class: p ~ Dirichlet(alpha) of the
-positives and q ~ Dirichlet(beta) of the negatives, the highest slot first, independent of each
-other. The prevalence is a beta, independent of both. The area under the curve is
+The sorted scores divide the range into slots (see `bayescm.posteriors.roc.slots`, also for ties and
+weights). Their probabilities have independent Dirichlet distributions, p ~ Dirichlet(alpha) for the
+positives and q ~ Dirichlet(beta) for the negatives, from the highest slot to the lowest. The
+prevalence has an independent beta distribution. The area under the curve is
 
     A = sum_ij p_i W_ij q_j,   W_ij = 1 for i < j, 1/2 for i = j and 0 for i > j:
 
-the probability that a positive example is in a higher slot, and half of that of the same slot. Its
-first three moments are sums over the slots, and `area_distribution` is the distribution that has
-them. Other measures, and several curves of the same examples, are drawn (`DirichletCurves`): a
-common Dirichlet of the cells of several classifiers, or of each class against the rest, gives each
-curve the distribution that it has alone. Of two classifiers the areas are tied more closely than
-the curves, in `bayescm.posteriors.roc.paired_areas`.
+the probability that the positive of a random pair is in the higher slot, plus half the probability
+that both are in the same slot. Its first three moments are sums over the slots, and
+`area_distribution` is a distribution with these moments. Other measures, and several curves of the
+same examples, are sampled (`DirichletCurves`). Several classifiers, or several one-vs-rest
+problems, share a Dirichlet distribution of cells. The marginal distribution of each curve is the
+same as without the others. Areas of two classifiers are more closely correlated than their curves,
+see `bayescm.posteriors.roc.paired_areas`.
 
 References
 ----------
@@ -44,18 +45,21 @@ def scores(
     evidence: xr.Dataset, *, prevalence: float | tuple[float, float] | None = None
 ) -> CurvePosterior:
     """
-    Return the posterior of the curves of all classifiers, or of each class against the rest.
+    Return the posterior of ROC curves, from the ranks of the scores.
+
+    There is one curve for each classifier. With more than two classes, there is one for each class
+    versus the rest.
 
     Parameters
     ----------
     evidence : xarray.Dataset
         From :func:`bayescm.from_scores` or :func:`bayescm.from_probabilities`. Each fold or group
-        has curves of its own.
+        has separate curves.
     prevalence : float or tuple, optional
-        Of two classes: a known share of the positive class, or the parameters (a, b) of a beta
-        prior to which the sample adds its counts; (0.5, 0.5) by default. More classes have a
-        Dirichlet prior of the same total weight. The coord ``prevalence`` of the evidence is a
-        known share.
+        For two classes, the known prevalence of the positive class, or the parameters (a, b) of a
+        beta prior that is updated by the sample. The default is the coordinate ``prevalence`` of
+        the evidence if there is one, else (0.5, 0.5). More classes have a Dirichlet prior of the
+        same total weight.
 
     Returns
     -------
@@ -64,7 +68,8 @@ def scores(
     Raises
     ------
     ValueError
-        If the prevalence is not a share or a beta prior, or of more than two classes.
+        If the prevalence is neither a proportion nor a beta prior, or if it is given for more than
+        two classes.
 
     Examples
     --------
@@ -78,12 +83,12 @@ def scores(
 
 class SampleOfScores:
     """
-    The curves of one sample by the order of its scores.
+    Posterior of the curves of one sample, from the ranks of its scores.
 
     Parameters
     ----------
     evidence : Dataset
-        Checked scores, without folds and groups.
+        Canonical scores, without folds and groups.
     prevalence
         See `scores`.
     """
@@ -99,19 +104,19 @@ class SampleOfScores:
         self.prevalence, prior = prevalence_distribution(evidence, prevalence, self.classes)
         self.shares = prior + self.class_totals
         self.scale = class_weights(evidence, self.weights, self.codes, self.classes)
-        # The class that is positive in each curve: of two classes the second.
+        # The positive class of each curve. With two classes, it is the second one.
         positive_classes = np.arange(self.classes) if self.classes > 2 else np.ones(1, int)
         self.positive_class = np.tile(positive_classes, self.classifiers)
 
     def _scores_and_positives(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Give the scores of each curve, and which examples are positive in it."""
+        """Yield the scores of each curve, and a mask of the positive examples."""
         rows = self.matrix.reshape(-1, len(self.weights))
         for row, label in zip(rows, self.positive_class, strict=True):
             yield row, self.codes == label
 
     @cached_property
     def dirichlet(self) -> "DirichletCurves":
-        """The joint posterior of the curves."""
+        """Joint posterior of the curves."""
         return DirichletCurves(
             tuple(slots_of(*problem, self.weights) for problem in self._scores_and_positives()),
             self.weights,
@@ -123,11 +128,11 @@ class SampleOfScores:
 
     @property
     def slots(self) -> list[Slots]:
-        """The slots of each curve."""
+        """Slots of each curve."""
         return list(self.dirichlet.slots)
 
     def areas(self) -> list[CornishFisherBeta]:
-        """Return the areas under the curves by their moments."""
+        """Return the distributions of the areas under the curves, from their moments."""
         return [
             area_distribution(block_weights(*problem, self.weights))
             for problem in self._scores_and_positives()
@@ -141,23 +146,23 @@ class SampleOfScores:
         resolution: int | None = None,
         uncut: Sequence[np.ndarray] | None = None,
     ) -> list[Curve]:
-        """Draw all curves jointly; parameters as of `DirichletCurves.curves`."""
+        """Return joint draws of all curves; parameters as in `DirichletCurves.curves`."""
         return self.dirichlet.curves(size, rng, resolution=resolution, uncut=uncut)
 
     def pooled_curves(
         self, size: int, rng: np.random.Generator, *, resolution: int | None = None
     ) -> list[Curve]:
         """
-        Draw the curve of all (example, class) pairs of each classifier.
+        Return draws of each classifier's micro-averaged curve, of all (example, class) pairs.
 
         The pairs of an example share its weight, so that they count as one observation, not as C.
-        One pair in C is positive, which is certain.
+        The prevalence is exactly 1/C, because each example has one positive pair.
         """
         return self.pooled.curves(size, rng, resolution=resolution)
 
     @cached_property
     def pooled(self) -> "DirichletCurves":
-        """The joint posterior of the pooled curves: C binary problems share one curve's slots."""
+        """Joint posterior of the micro-averaged curves. C binary problems share a curve's slots."""
         positive = self.codes == np.arange(self.classes)[:, None]
         problems = []
         for scores in self.matrix:
@@ -176,7 +181,7 @@ class SampleOfScores:
     def top_curves(
         self, size: int, rng: np.random.Generator, *, resolution: int | None = None
     ) -> list[Curve]:
-        """Draw the curve of the highest score of each example: positive where it was right."""
+        """Return draws of the curves of top scores, in which correct predictions are positive."""
         pairs = [top_scores(scores, self.codes) for scores in self.matrix]
         slots = tuple(slots_of(*pair, self.weights) for pair in pairs)
         joint = DirichletCurves(slots, self.weights, np.ones(len(pairs), int), self.shares, 0.5)
@@ -188,10 +193,10 @@ class SampleOfScores:
             curves.append(replace(curve, prevalence=accuracy))
         return curves
 
-    # The variables of the PyMC model, of two classes.
+    # The variables of the PyMC model of two classes.
 
     def concentration(self) -> dict[str, np.ndarray]:
-        """Return the Dirichlet parameters of both classes' cells."""
+        """Return the Dirichlet parameters of the cells of both classes."""
         negative, positive = self.dirichlet.concentration()
         return {"negative_mass": negative, "positive_mass": positive}
 
@@ -206,7 +211,7 @@ class SampleOfScores:
         return {"prevalence": prevalence, **masses}
 
     def curves_given(self, variables: Mapping[str, np.ndarray]) -> list[Curve]:
-        """Return the curves of draws (size, ...) of the variables of the PyMC model."""
+        """Return the curves, given draws (size, ...) of the variables of the PyMC model."""
         masses = variables["negative_mass"], variables["positive_mass"]
         known = np.full(len(masses[0]), self.prevalence, float)
         return self.dirichlet.curves_of_masses(*masses, variables.get("prevalence", known))
@@ -222,50 +227,50 @@ class SampleOfScores:
         return np.asarray(masses + beta - betaln(positive, negative))
 
     def log_marginal_likelihood(self) -> np.ndarray:
-        """Return the log probability of the number of positives, all that is observed as such."""
+        """Return the log probability of the number of positives, the only observed variable."""
         totals, prior = self.class_totals, self.shares - self.class_totals
         log_binomial = gammaln(totals.sum() + 1) - gammaln(totals + 1).sum()
         return log_binomial + betaln(*self.shares) - betaln(*prior)
 
 
-# The area under one curve by its moments: the distribution of what `measures.curves.auc` computes.
+# The distribution of the area under one curve (`measures.curves.auc`), from its moments.
 
-# The gamma distributions, Pearson's type III, have the excess kurtosis 3/2 skewness^2.
+# Gamma distributions (Pearson's type III) have the excess kurtosis 3/2 skewness^2.
 _TYPE_III = 1.5
 
 
 def area_distribution(concentration: np.ndarray) -> CornishFisherBeta:
     r"""
-    Return the distribution of the area under a ROC curve, by its first three moments.
+    Return the distribution of the area under a ROC curve, from its first three moments.
 
     Parameters
     ----------
     concentration : ndarray, shape (2, J)
-        Dirichlet parameters beta of the negatives and alpha of the positives on the slots, the
-        highest first; see `bayescm.posteriors.roc.slots`.
+        Dirichlet parameters of the slots: beta of the negatives, then alpha of the positives. The
+        highest slot comes first; see `bayescm.posteriors.roc.slots`.
 
     Notes
     -----
     Let a and b be the sums of alpha and beta, m = alpha' W beta / (a b) the mean of the area, and
-    V = W - m. As p and q sum to 1, A - m = p' V q, in which nothing cancels. Given p it is the mean
-    of v = V'p under a Dirichlet distribution: with M_k = sum_j (beta_j / b) v_j^k,
+    V = W - m. As p and q sum to 1, A - m = p' V q, which avoids cancellation. Given p, it is the
+    mean of v = V'p under a Dirichlet distribution. With M_k = sum_j (beta_j / b) v_j^k,
 
         E((A - m)^2 | p) = (b M_1^2 + M_2) / (b + 1)
         E((A - m)^3 | p) = (b^2 M_1^3 + 3 b M_1 M_2 + 2 M_3) / ((b + 1) (b + 2)).
 
-    What M_1, M_2 and M_3 are on average over p follows from the moments of linear forms of a
-    Dirichlet. With [f] = sum_i alpha_i f_i,
+    The expectations over p of terms in M_1, M_2 and M_3 follow from the moments of linear forms of
+    a Dirichlet variable. With [f] = sum_i alpha_i f_i,
 
         E(f'p g'p)      = ([f] [g] + [f g]) / (a (a + 1))
         E(f'p g'p h'p)  = ([f] [g] [h] + [f] [g h] + [g] [f h] + [h] [f g] + 2 [f g h])
                           / (a (a + 1) (a + 2)).
 
-    Here f, g and h are columns of V, or r = V beta / b, of which M_1 = r'p and [r] = 0.
+    Here f, g and h are columns of V, or r = V beta / b, with M_1 = r'p and [r] = 0.
 
-    The excess kurtosis, of which the third moment leaves little open, is that of the beta
-    distribution of the same mean and variance, plus 3/2 times what the squared skewness has more
-    than that of the beta: from the betas to the other distributions along the slope that the gamma
-    distributions have. How far such a distribution can be trusted says `CornishFisherBeta`.
+    The fourth moment is approximated, since the first three almost determine it. The excess
+    kurtosis is the value of the beta distribution with the same mean and variance, plus 3/2 times
+    the difference in squared skewness from this beta distribution. The slope 3/2 is the slope of
+    the gamma distributions. `CornishFisherBeta` estimates the error of the distribution.
     """
     beta, alpha = concentration
     a, b = alpha.sum(), beta.sum()
@@ -273,7 +278,7 @@ def area_distribution(concentration: np.ndarray) -> CornishFisherBeta:
     mean = float(share @ (np.cumsum(alpha) - alpha / 2)) / a
 
     def sums(weights, *powers):
-        """Return sum_i weights_i V_ij^k for every slot j of the negatives, for every power k."""
+        """Return sum_i weights_i V_ij^k for each slot j of the negatives and each power k."""
         above = np.cumsum(weights) - weights
         below = weights.sum() - above - weights
         return [
@@ -298,31 +303,31 @@ def area_distribution(concentration: np.ndarray) -> CornishFisherBeta:
     return CornishFisherBeta(np.asarray(mean), sd, skewness, excess)
 
 
-# Joint draws of curves: gamma variates on the cells, added up into the slots of each curve.
+# Joint draws of curves. Gamma variates of the cells are added up to the slots of each curve.
 
 
 @dataclass(frozen=True, eq=False)
 class DirichletCurves:
     """
-    The joint posterior of the curves of one or more binary problems on the same examples.
+    Joint posterior of the curves of one or more binary problems on the same examples.
 
     Attributes
     ----------
     slots : tuple of V Slots
-        Those of each binary problem: a classifier, and a class against the rest.
+        Slots of each binary problem. A problem is a classifier and one class versus the rest.
     weights : ndarray, shape (n,)
-        How many examples each one stands for.
+        Number of examples that each row represents.
     positive_class : ndarray of int, shape (V,)
-        The class that is positive in each problem.
+        Positive class of each problem.
     shares : ndarray, shape (C,)
-        The parameters of the Dirichlet distribution of the classes' shares.
+        Dirichlet parameters of the class frequencies.
     known_prevalence : float or None
-        The prevalence of the positive class where it is known.
+        Prevalence of the positive class, if known.
     scale : ndarray, shape (C,)
-        How much an example of each class counts in the population: 1, but for importance weights.
+        Mean weight of an example of each class in the population: 1 without importance weights.
     curve_of : ndarray of int, shape (V,), optional
-        The curve that a problem belongs to, where several add up to one and share its slots; by
-        default each has its own.
+        Curve of each problem, if several problems add up to one curve and share its slots. By
+        default each problem has a separate curve.
     """
 
     slots: tuple[Slots, ...]
@@ -346,7 +351,7 @@ class DirichletCurves:
         uncut: Sequence[np.ndarray] | None = None,
     ) -> list[Curve]:
         """
-        Draw the curves jointly.
+        Return joint draws of the curves.
 
         Parameters
         ----------
@@ -354,10 +359,11 @@ class DirichletCurves:
             Number of draws.
         rng : numpy.random.Generator
         resolution : int, optional
-            Put neighbouring slots together where a curve has more than this. The distribution at
-            the points that are left stays exact.
+            Merge neighbouring slots of a curve with more slots than this. The distribution at the
+            remaining points is exact.
         uncut : sequence of ndarray, optional
-            For each curve, numbers of slots from the top to have a point at; see `block_bounds`.
+            Positions on each curve that are kept as points, in numbers of slots from the top; see
+            `block_bounds`.
         """
         first = np.unique(self._curve_of, return_index=True)[1]  # the first problem of each curve
         slots = [self.slots[index] for index in first]
@@ -373,13 +379,14 @@ class DirichletCurves:
         self, negative: np.ndarray, positive: np.ndarray, prevalence: np.ndarray
     ) -> list[Curve]:
         """
-        Return the curves whose cells have these masses.
+        Return the curves with the given masses of the cells.
 
         Parameters
         ----------
         negative, positive : ndarray, shape (size, cells)
-            The masses of the cells of both classes, in the order of `concentration`.
+            Masses of the cells of each class, in the order of `concentration`.
         prevalence : ndarray, shape (size,)
+            Prevalence of the positive class.
         """
         bounds = [np.arange(len(slots.tied) + 1) for slots in self.slots]
         _, keys = self._cells(bounds)
@@ -394,14 +401,14 @@ class DirichletCurves:
         return curves
 
     def prevalence(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the share of the positive class of each problem, shape (V, size)."""
+        """Return draws of the prevalence of each problem's positive class, shape (V, size)."""
         if self.known_prevalence is not None:
             return np.full((len(self.slots), size), self.known_prevalence)
         shares = dirichlet.draw(self.shares, size, rng) * self.scale
         return (shares / shares.sum(axis=1, keepdims=True)).T[self.positive_class]
 
     def _masses(self, bounds, size, rng) -> list[np.ndarray]:
-        """Draw the mass of both classes in every block of each curve, (2, size, blocks) each."""
+        """Return draws of the masses of the blocks of each curve, (2, size, blocks) each."""
         if len(self.slots) == 1:
             concentration = np.add.reduceat(self.slots[0].concentration, bounds[0][:-1], axis=1)
             masses = np.empty((2, size, len(bounds[0]) - 1))
@@ -419,9 +426,9 @@ class DirichletCurves:
         return masses_of_curves
 
     def _cells(self, bounds):
-        """Return the Dirichlet parameters of the cells, and the block of each in each problem.
+        """Return the Dirichlet parameters of the cells, and each cell's block in each problem.
 
-        Blocks of the positives are numbered after those of the negatives.
+        The blocks of the positives are numbered after the blocks of the negatives.
         """
         concentration, example, slot = cells(self.slots, self.weights)
         keys = np.empty_like(slot)
@@ -432,14 +439,14 @@ class DirichletCurves:
         return np.bincount(inverse.ravel(), concentration), keys
 
     def concentration(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the Dirichlet parameters of the negatives' and the positives' cells."""
+        """Return the Dirichlet parameters of the cells, negatives and positives."""
         concentration, keys = self._cells([np.arange(len(slots.tied) + 1) for slots in self.slots])
         positive = keys[0] >= len(self.slots[0].tied)
         return concentration[~positive], concentration[positive]
 
 
 def _add_cells(gammas, key, masses):
-    """Add the gamma variates of cells to the masses of the blocks that they are parts of."""
+    """Add the gamma variates of the cells to the masses of their blocks, in place."""
     order = np.argsort(key, kind="stable")
     keys, starts = np.unique(key[order], return_index=True)
     is_positive, block = np.divmod(keys, masses.shape[-1])
@@ -447,7 +454,7 @@ def _add_cells(gammas, key, masses):
 
 
 def _curve(slots, bounds, masses, prevalence) -> Curve:
-    """Return draws of the curve of masses (2, S, blocks) in the blocks between bounds."""
+    """Return draws of the curve with the given masses (2, S, blocks) between the bounds."""
     rates = np.zeros((2, masses.shape[1], masses.shape[2] + 1))
     np.cumsum(masses, axis=2, out=rates[:, :, 1:])
     rates /= rates[:, :, -1:]
@@ -457,7 +464,7 @@ def _curve(slots, bounds, masses, prevalence) -> Curve:
 
 
 def _concordance(concentration, bounds):
-    """Return P(positive above negative) inside each block, in the mean over the draws."""
+    """Return the expectation of P(positive above negative) within each block."""
     negative, positive = concentration
     above = np.cumsum(positive) - positive / 2
     start = np.concatenate([[0.0], np.cumsum(positive)])[bounds[:-1]]

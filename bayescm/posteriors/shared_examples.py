@@ -1,23 +1,25 @@
 r"""
-Classifiers that forecast or score the same examples: joint draws of any measure of them.
+Joint draws of measures of classifiers that forecast or score the same examples.
 
-Weights of the examples that all classifiers share (`bayescm.inference.bayesian_bootstrap`) say
-nothing about disagreement that was not seen: two classifiers that differ in few examples would look
-certainly different. As for item scores, two shared pseudo-examples represent this disagreement. The
-value of an example for a measure :math:`T_k` of classifier k is
+The classifiers share the bootstrap weights of the examples
+(`bayescm.inference.bayesian_bootstrap`). These weights ignore unobserved disagreement, so that the
+difference between two classifiers that differ in few examples would look certain. As for item
+scores, two shared pseudo-examples represent this disagreement. The value of an example for a
+measure :math:`T_k` of classifier k is
 
 .. math:: v_{ik} = T_k + (n + 1) \, (T_k^{+i} - T_k),
 
-where :math:`T_k^{+i}` is the measure with example i once more in the sample: Tukey's sensitivity
-curve. If the measure is a mean of losses, this is the loss of the example. In the pseudo-examples,
-with the weights :math:`h_j`, classifier k has values :math:`u_{jk}` that
-`bayescm.inference.bayesian_bootstrap.draw_disagreement` draws from the values of the examples,
-within their range. A draw :math:`M_k` of the measure becomes
+where :math:`T_k^{+i}` is the measure after a copy of example i is added to the sample (Tukey's
+sensitivity curve). If the measure is a mean of losses, this is the loss of the example. The
+pseudo-examples have the weights :math:`h_j`. In them, classifier k has the values :math:`u_{jk}`,
+sampled from the values of the examples and within their range
+(`bayescm.inference.bayesian_bootstrap.draw_disagreement`). A draw :math:`M_k` of the measure
+becomes
 
 .. math:: M'_k = \frac{n M_k + \sum_j h_j u_{jk}}{n + \sum_j h_j}.
 
-Only the order of the draws is taken from :math:`M'` (`bayescm.inference.iman_conover`): every
-classifier keeps the distribution that it has alone, whatever other classifiers there are.
+Only the order of the draws is taken from :math:`M'` (`bayescm.inference.iman_conover`). The
+marginal distribution of a classifier therefore does not depend on the other classifiers.
 
 References
 ----------
@@ -34,24 +36,27 @@ import numpy as np
 from bayescm.inference.bayesian_bootstrap import Disagreement, draw_disagreement
 from bayescm.inference.iman_conover import iman_conover
 
-_WEIGHT = 0.5  # shape of the weight of both pseudo-examples, as for item scores
-# Examples whose values are computed. Half of them are those in which the classifiers differ most.
+_WEIGHT = 0.5  # gamma shape of the weight of each pseudo-example, as for item scores
+# The largest number of examples whose values are computed. Half of them are the examples in which
+# the classifiers differ most.
 _MOST_EXAMPLES = 400
-_MOST_NUMBERS = 4e6  # numbers of all of them; with more there are fewer examples
-_FEWEST_EXAMPLES = 10  # even if these are more numbers
+# The number of examples is limited such that their weights (examples times sample size) do not
+# exceed this number. At least ten examples are used.
+_MOST_NUMBERS = 4e6
+_FEWEST_EXAMPLES = 10
 
 
 class SharedExamples:
     """
-    The examples whose values stand for all others in pseudo-examples of disagreement.
+    Subset of the examples that the values of pseudo-examples are sampled from.
 
     Parameters
     ----------
     rows : sequence of ndarray, shape (K, ..., n) each
-        Scores of the classifiers, on one or more scales: the examples in which they differ most on
-        one of them are chosen.
+        Scores of the classifiers, on one or more scales. The subset includes the examples with the
+        largest differences on each scale.
     weight : ndarray, shape (n,)
-        How many examples each one represents.
+        Number of examples that each row represents.
     """
 
     def __init__(self, rows: Sequence[np.ndarray], weight: np.ndarray):
@@ -59,31 +64,36 @@ class SharedExamples:
         self.index = _chosen(rows, len(weight))
 
     def weights(self) -> np.ndarray:
-        """Return the weights of the sample, then with each chosen example once more, (1 + m, n)."""
+        """Return the weights of the sample and, per chosen example, with a copy of it added.
+
+        The shape is (1 + m, n).
+        """
         weights = np.tile(self.weight, (1 + len(self.index), 1))
         weights[np.arange(len(self.index)) + 1, self.index] += 1
         return weights
 
     def disagreement(self, classifiers: int, size: int, rng: np.random.Generator) -> Disagreement:
-        """Draw the pseudo-examples, which all measures share."""
+        """Return draws of the pseudo-examples, which all measures share."""
         return draw_disagreement(classifiers, self.weight[self.index], _WEIGHT, size, rng)
 
     def moved(self, draws: np.ndarray, values: np.ndarray, pseudo: Disagreement) -> np.ndarray:
         """
-        Return draws of a measure with the pseudo-examples in the sample, (S, K).
+        Return draws of a measure after the pseudo-examples are added, (S, K).
 
         Parameters
         ----------
         draws : ndarray, shape (S, K)
+            Draws of the measure without the pseudo-examples.
         values : ndarray, shape (1 + m, K)
             The measure at each row of `weights`.
         pseudo : Disagreement
+            From `disagreement`.
         """
         total = self.weight.sum()
         of_example = (values[0] + (total + 1) * (values[1:] - values[0])).T
         of_example = np.where(np.isfinite(of_example), of_example, np.nan)
         if np.isnan(of_example).all(axis=1).any():
-            return draws  # nothing is known about the measure of single examples
+            return draws  # the effect of single examples on the measure is unknown
         low, high = np.nanmin(of_example), np.nanmax(of_example)
         of_pseudo = pseudo.scores(of_example, low, high)
         sums = total * draws + (of_pseudo * pseudo.weight[:, None]).sum(axis=2)
@@ -91,21 +101,22 @@ class SharedExamples:
 
     def joint(self, draws: np.ndarray, values: np.ndarray, pseudo: Disagreement) -> np.ndarray:
         """
-        Return draws in an order that makes them joint draws of all classifiers.
+        Return draws reordered so that they are joint draws of all classifiers.
 
         Parameters
         ----------
         draws : ndarray, shape (S, K, ...)
-            Draws with shared weights of the examples. The last axes, such as the classes, are
-            treated one by one.
+            Draws with shared weights of the examples. The elements of the last axes, such as the
+            classes, are reordered separately.
         values : ndarray, shape (1 + m, K, ...)
             See `moved`.
         pseudo : Disagreement
+            From `disagreement`.
 
         Returns
         -------
         ndarray, shape (S, K, ...)
-            Every column has the same values as before.
+            Every column is a permutation of the column in ``draws``.
         """
         joint = np.empty_like(draws)
         for place in np.ndindex(draws.shape[2:]):
@@ -115,7 +126,7 @@ class SharedExamples:
 
 
 def _chosen(rows, number):
-    """Return the indices of the examples: those that differ most, and others evenly spread."""
+    """Return the indices of evenly spaced examples and of those with the largest differences."""
     most = int(min(_MOST_EXAMPLES, max(_MOST_NUMBERS / number, _FEWEST_EXAMPLES)))
     if number <= most:
         return np.arange(number)

@@ -1,9 +1,9 @@
 """
-Items that systems share, and that slices part: what their posteriors draw and label alike.
+The base class of posteriors of items in slices, answered by one or more systems.
 
-Every slice has a population of items of its own, and its draws know nothing of other slices. In a
-draw all systems are measured in the same population. Answers have the dims of the slices and
-``classifier``, where the evidence has several systems.
+Slices have separate populations of items and are sampled independently. Within a draw, all systems
+are measured on the same population. Results have the dimensions of the slices and, if the evidence
+has several systems, the dimension ``classifier``.
 """
 
 import warnings
@@ -18,31 +18,31 @@ import xarray as xr
 from bayescm.evidence.clusters_and_slices import clusters_of, items_of_slices, slice_dims
 from bayescm.posteriors.base import LabelTemplate, Posterior
 
-# Fewer effective items in which two systems differ are warned of, where they differ by unequal
-# amounts. Of 3 and of 10 that differ .81 to 1 of the differences of means are covered, least where
-# gains are small and losses large and rare; of 25 .94 and more. Where all differ by one amount, .88
-# to .98 are (docs/results/item_scores_near_copies.csv, 100 simulated sets each). Labels that differ
-# in as many of each example may still be lost in one and added in another, and those are warned of:
-# of a system that predicts no labels in 5 of 100 examples .62 of the differences of f1_micro were
-# covered where as many labels were lost in each, of 150 simulated sets.
+# A warning is given if two systems differ in fewer effective items than this, by unequal amounts.
+# Differences of means have coverage 0.81 to 1 if 3 or 10 items differ, and at least 0.94 if 25 do.
+# Coverage is lowest if gains are small and losses large and rare. If all items differ by the same
+# amount, it is 0.88 to 0.98 (docs/results/item_scores_near_copies.csv, 100 data sets each).
+# Multilabel evidence gives the warning for equal amounts, too, because one example can lose labels
+# and another can gain them. For a system that predicts no labels in 5 of 100 examples, differences
+# of f1_micro have coverage 0.62 if each of the 5 loses equally many labels (150 data sets).
 _FEW_APART = 15
 
 
 class SlicedItems(Posterior):
     """
-    A posterior of the populations of items of slices.
+    Base class of posteriors of populations of items, one population for each slice.
 
-    A subclass has `observed`, `population` and `sample`, and `value` where a measure is not merely
-    taken of the population; or else draws and points of its own.
+    A subclass defines `observed`, `population` and `sample`. It also defines `value` if a measure
+    needs more than the population. Alternatively, it overrides `draw` and `point`.
 
     Attributes
     ----------
     evidence : Dataset
-        Canonical evidence with a dim of items.
+        Canonical evidence with a dimension of items.
     unit : str
-        The name of this dim.
+        Name of this dimension.
     equal_differences : bool
-        Whether few items in which two systems differ by one amount show how much others differ.
+        Whether few differing items are sufficient if two systems differ by the same amount in each.
     """
 
     pairs = ("classifier",)
@@ -53,18 +53,18 @@ class SlicedItems(Posterior):
 
     @cached_property
     def slices(self) -> list[np.ndarray]:
-        """The indices of the items of every slice, those of several dims in C order."""
+        """Indices of the items of each slice. Several dimensions are in C order."""
         return items_of_slices(self.evidence, self.unit)
 
     @cached_property
     def names(self) -> list | None:
-        """The names of the systems, or None of one without a name."""
+        """Names of the systems, or None for a single unnamed system."""
         table = self.observed
         return table["classifier"].values.tolist() if "classifier" in table.dims else None
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The slices and the systems."""
+        """Labels of the slices and the systems."""
         template = LabelTemplate()
         for dim in slice_dims(self.evidence):
             template = template.append_dim(dim, self.evidence[dim].values)
@@ -72,16 +72,19 @@ class SlicedItems(Posterior):
 
     @property
     def has_model(self) -> bool:
-        """Whether the evidence is one system on items drawn one by one, as the PyMC model is."""
+        """Whether there is a PyMC model, which needs one system and no slices or clusters."""
         plain = self.names is None and not slice_dims(self.evidence)
         return plain and clusters_of(self.evidence, self.unit) is None
 
     def distance(self, first: int, second: int) -> np.ndarray | None:
-        """Return how far two systems are apart in each item; None where it does not matter."""
+        """Return the differences between two systems in each item, or None if not needed."""
         return None
 
     def by(self, dim: str) -> Posterior:
-        """Return itself; warn where two systems differ in few items, or in none."""
+        """Return the posterior for comparisons along a dimension.
+
+        Warn if two systems differ in few items or in none.
+        """
         if dim == "classifier" and self.names is not None:
             for first, second in combinations(range(len(self.names)), 2):
                 distance = self.distance(first, second)
@@ -91,15 +94,15 @@ class SlicedItems(Posterior):
         return super().by(dim)
 
     def population(self, items: np.ndarray, size: int, rng: np.random.Generator, of: str) -> Any:
-        """Draw the population that some items come from."""
+        """Return draws of the population of the given items."""
         raise NotImplementedError
 
     def sample(self, items: np.ndarray) -> Any:
-        """Return some items themselves as one draw of a population."""
+        """Return the given items as a single draw of a population."""
         raise NotImplementedError
 
     def value(self, measure: Callable, population: Any, items: np.ndarray) -> np.ndarray:
-        """Return a measure (size, K, [L]) of the population that some items come from."""
+        """Return a measure (size, K, [L]) of the population of the given items."""
         return measure(population)
 
     def draw(
@@ -111,7 +114,7 @@ class SlicedItems(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, [slices], [K], [L])."""
+        """Return joint draws of several measures, (size, [slices], [K], [L])."""
         by_slice = []
         for items in self.slices:
             population = self.population(items, size, rng, of)
@@ -119,21 +122,21 @@ class SlicedItems(Posterior):
         return [self._by_labels(values, 1) for values in zip(*by_slice, strict=True)]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value in the sample, ([slices], [K], [L])."""
+        """Return the sample value, ([slices], [K], [L])."""
         self.resolve_estimand(of)
         with np.errstate(invalid="ignore"):
             values = [self.value(measure, self.sample(items), items)[0] for items in self.slices]
         return self._by_labels(values, 0)
 
     def _by_labels(self, by_slice, axis):
-        """Return values of every slice in the shape of the template, which begins at an axis."""
+        """Return the values of the slices, with the shape of the template from ``axis`` on."""
         values = np.stack(by_slice, axis=axis)
         further = values.shape[axis + 2 :]
         return values.reshape((*values.shape[:axis], *self.template.shape, *further))
 
 
 def _warn_if_alike(distance, pair, unit, equal_suffice):
-    """Warn where two systems are as good as alike."""
+    """Warn if two systems differ in few items or in none."""
     apart = distance[distance > 0]
     if not apart.size:
         warnings.warn(
@@ -142,7 +145,7 @@ def _warn_if_alike(distance, pair, unit, equal_suffice):
             stacklevel=2,
         )
         return
-    # Kish's effective number (Survey Sampling, 1965, section 11.7) of weights by distance
+    # Kish's effective sample size, with the differences as weights (Survey Sampling, 1965, 11.7).
     number = apart.sum() ** 2 / (apart**2).sum()
     equal = np.ptp(apart) <= 1e-9 * apart.max()
     if number < _FEW_APART and not (equal and equal_suffice):

@@ -1,8 +1,8 @@
 r"""
-Strata of examples, by the answers of classifiers or a judge, and each classifier's table of them.
+The base class of posteriors of strata: combinations of labels from a judge and classifiers.
 
-With :math:`p_{kr}` the probability of stratum k and the true class r, classifier j, which answers
-:math:`a_{jk}` in stratum k, has the table
+Let :math:`p_{kr}` be the probability of stratum k and true class r, and :math:`a_{jk}` the
+prediction of classifier j in stratum k. The confusion matrix of classifier j is
 
 .. math:: \theta^{(j)}_{rc} = \sum_k p_{kr} \, [a_{jk} = c].
 """
@@ -18,16 +18,16 @@ from bayescm.posteriors.base import CountsPosterior
 
 class Strata(CountsPosterior):
     """
-    A posterior of how common each stratum is, and of the truth in each.
+    Base class of posteriors of the probability of each stratum and of the true class in it.
 
-    A subclass has ``answers`` and `strata`, beside ``counts``.
+    A subclass defines ``counts``, ``answers`` and `strata`.
 
     Attributes
     ----------
     counts : DataArray, dims (..., actual, predicted)
-        Of several classifiers the matrix of each.
+        Confusion matrix, or one for each classifier.
     answers : ndarray of int, shape (J, K)
-        The answer of every classifier in each of K strata.
+        Prediction of each classifier in each of K strata.
     """
 
     pairs = ("classifier",)
@@ -41,11 +41,14 @@ class Strata(CountsPosterior):
         return "classifier" in self.counts.dims
 
     def strata(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., K, C) of the probability of every stratum and true class."""
+        """Return draws (size, ..., K, C) of the probabilities of strata and true classes."""
         raise NotImplementedError
 
     def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
-        """Draw the matrices (size, ..., C, C) of the next n examples, which classifiers share."""
+        """Return draws of the matrices (size, ..., C, C) of n new examples.
+
+        The classifiers share the examples.
+        """
         if not self._has_classifiers:
             return super().next_tables(size, rng, n)
         cells = self.strata(size, rng)
@@ -54,20 +57,20 @@ class Strata(CountsPosterior):
         return self.table(rng.multinomial(n, flat).reshape(cells.shape).astype(float))
 
     def values_in_evidence(self, measure: Callable) -> np.ndarray:
-        """Return a measure where each stratum is as its labelled examples are."""
+        """Return a measure, with the classes in each stratum as in its labelled examples."""
         return self.point(measure)
 
     def append_classifier(self, values: np.ndarray) -> np.ndarray:
-        """Append an axis of the classifiers to values of all, where the evidence has one."""
+        """Append an axis for the classifiers, if the evidence has this dimension."""
         return values[..., None] if self._has_classifiers else values
 
     def table(self, cells: np.ndarray) -> np.ndarray:
-        """Return (..., [J], C, C), rows = actual, from strata (..., K, R)."""
+        """Return the matrices (..., [J], C, C), rows = actual, of the strata (..., K, R)."""
         classes, true_classes = self.counts.shape[-1], cells.shape[-1]
         indicator = self.answers[:, None] == np.arange(classes)[:, None]  # (J, C, K)
         flat = cells.swapaxes(-1, -2).astype(float) @ indicator.reshape(-1, indicator.shape[-1]).T
         table = flat.reshape(*flat.shape[:-1], -1, classes).swapaxes(-3, -2)
-        if true_classes < classes:  # nothing truly is an abstention
+        if true_classes < classes:  # no true class is an abstention
             table = np.pad(
                 table, [(0, 0)] * (table.ndim - 2) + [(0, classes - true_classes), (0, 0)]
             )

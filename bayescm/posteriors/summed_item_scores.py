@@ -1,21 +1,22 @@
 r"""
-Means over items from sums over them: the posterior of batches of item scores that are added up.
+The posterior of means of item scores from sums over the items of batches.
 
-It is the posterior of `bayescm.posteriors.item_scores` for any number of sums at once, dims
-(..., statistic). With z a score on the scale from -1 to 1 of its ends, the sums are
+It is the posterior of `bayescm.posteriors.item_scores`, computed for many batches at once. The sums
+have dims (..., statistic). With z the score rescaled from its range to [-1, 1], they are
 
-    n,   sum z,   sum z**2,   sum z**3,   sum z**4,   and how many items are above each mark.
+    n,   sum z,   sum z**2,   sum z**3,   sum z**4,   and the number of items above each threshold.
 
-The distribution F of the scores of items is a Dirichlet process: with half a pseudo-item at each
-known end of the scale, A items and pseudo-items in all, of mean m and central moments mu_k,
+The distribution F of item scores is a Dirichlet process. There is half a pseudo-item at each known
+end of the range. Let A be the number of items and pseudo-items, m their mean, and mu_k their
+central moments. Then
 
-    share of items above a mark   ~  Beta(above, A - above),
-    mean of F                     has the mean m and the variance  mu_2 / (A + 1),
-    mean of n further items       has the mean m and the variance  mu_2 (A + n) / (n (A + 1)),
+    proportion above a threshold   ~  Beta(above, A - above),
+    mean of F                      has the mean m and the variance  mu_2 / (A + 1),
+    mean of n further items        has the mean m and the variance  mu_2 (A + n) / (n (A + 1)).
 
-and both means have their third and fourth moments in closed form
-(`bayescm.distributions.moments.mean_of_dirichlet_process`, `mean_of_next_items`), by which they are
-beta distributions that Cornish and Fisher's expansion corrects.
+The third and fourth moments of both means are also known in closed form
+(`bayescm.distributions.moments.mean_of_dirichlet_process`, `mean_of_next_items`). The distributions
+are approximated by beta distributions with a Cornish-Fisher correction.
 
 References
 ----------
@@ -55,29 +56,31 @@ from bayescm.validate import fail
 
 _POWERS = ("z", "z**2", "z**3", "z**4")
 _AT_ENDS = ("at the lowest", "at the highest")
-NARROWEST = 1e-9  # standard deviation of a mean, in parts of the scale: of scores that are equal
-# With fewer items the tails of means are too light (docs/results/item_score_alarms_tails.csv).
-FEWEST_ITEMS = 20  # of a scale with ends
-_FEWEST_WITHOUT_ENDS = 100  # of a scale without ends
-_FEW_ITEMS = 30  # of a scale without ends, as of `posteriors.item_scores`
+NARROWEST = 1e-9  # standard deviation of a mean if all scores are equal, relative to the range
+# With fewer items, the tails of means are too light (docs/results/item_score_alarms_tails.csv).
+FEWEST_ITEMS = 20  # if the range is known
+_FEWEST_WITHOUT_ENDS = 100  # if the range is unknown
+# A caution is added with fewer items if the range is unknown, as in `posteriors.item_scores`.
+_FEW_ITEMS = 30
 
 
-# The measures, and their sums over the items of a batch
+# Measures, and their sums over the items of a batch
 
 
 def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
     """
-    Return the measures that follow from sums over items.
+    Return the requested measures, resolved, if they follow from sums over items.
 
-    Of attempts it is the mean alone, which is also pass@1.
+    The only measure of attempts is the mean, which equals pass@1.
 
     Raises
     ------
     ValueError
-        If one is no mean over the items.
+        If a measure is not a mean over the items.
     """
     of_attempts = like.attrs.get("unit_of_scores") == "attempts"
-    # The mean of attempts is that of the shares of right answers, which may be resolved already.
+    # The measure may already be resolved as a mean of item scores: the proportions of correct
+    # attempts.
     variable = ("attempts", "item_scores") if of_attempts else "item_scores"
     resolved = of_variable(measures, variable)
     if of_attempts:
@@ -93,7 +96,7 @@ def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
 
 
 def _mean_of_attempts(measure):
-    """Return the mean of the shares of right answers under the name of a measure of attempts."""
+    """Return the mean of the proportions correct, with the name of a measure of attempts."""
     if measure.canonical not in ("mean", "pass_at(1)"):
         todo = f"use bcm.summary(monitor.attempts(), {measure.__name__!r})"
         raise fail("not monitored", measure.__name__, "mean or pass@1", todo)
@@ -104,23 +107,30 @@ def sums_of_batches(
     batches: Sequence[Any], like: xr.DataArray, measures: Sequence[Measure]
 ) -> xr.DataArray:
     """
-    Return the sums over the items of each batch by which its means are known.
+    Return the sums over the items of each batch that determine its means.
 
     Parameters
     ----------
-    batches : sequence of ScoredItems, or of AnsweredItems
+    batches : sequence of ScoredItems or AnsweredItems
     like : DataArray
-        An empty batch with the attributes ``lowest``, ``highest`` and ``lower_is_better``.
+        Empty batch with the attributes ``lowest``, ``highest`` and ``lower_is_better``.
     measures : sequence of Measure
+        Measures, as returned by `monitored_measures`.
 
     Returns
     -------
     DataArray, dims (step, statistic)
-        ``items``, the sums of the powers of z, how many items are at each end, ``above 4`` and the
-        like for each mark of the measures, ``repeated``, how many items an earlier batch has too,
-        by their names, and ``part 0`` ... for the parts of the scale. Attributes: those of an empty
-        batch, and ``support``, the ends of the scale or else the least and the largest score of all
-        batches.
+        Sums of each batch. The statistics are:
+
+        - ``items``: the number of items;
+        - ``z`` to ``z**4``: the sums of the powers of z;
+        - ``at the lowest``, ``at the highest``: the number of items at each end of the range;
+        - ``above 4`` or ``from 4``: the number of items above, or not below, each threshold;
+        - ``repeated``: the number of items that are also in an earlier batch, by their names;
+        - ``part 0``, ...: the number of items in each part of the scale.
+
+        The attributes are the attributes of ``like`` and ``support``, which is the range or, if
+        unknown, the lowest and the highest score of all batches.
     """
     low, high = like.attrs["lowest"], like.attrs["highest"]
     if low is None:
@@ -151,7 +161,7 @@ def sums_of_batches(
 
 
 def _counted(share):
-    """Return the name of the number of items that a share counts."""
+    """Return the name of the statistic that counts the items above a threshold."""
     return f"{'from' if share.included else 'above'} {share.at!r}"
 
 
@@ -159,7 +169,7 @@ def _counted(share):
 
 
 class SummedItems(Posterior):
-    """A posterior that follows from sums over the items of batches, dims (..., statistic)."""
+    """Base class of posteriors from sums over the items of batches, dims (..., statistic)."""
 
     sums: xr.DataArray
     fewest = FEWEST_ITEMS
@@ -169,44 +179,44 @@ class SummedItems(Posterior):
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The dims and coords that remain of the evidence."""
+        """Dimensions and coordinates of the sums, without ``statistic``."""
         dims, coords = self.sums.dims[:-1], self.sums.coords.variables
         remaining = {name: coord for name, coord in coords.items() if {*coord.dims} <= {*dims}}
         return LabelTemplate(remaining, dims, self.sums.shape[:-1])
 
     @property
     def batch(self) -> xr.DataArray:
-        """The number of items of every member of the batch."""
+        """Number of items of each member of the batch."""
         return self.template.to_dataarray(number_of_items(self.sums).values)
 
     @property
     def enough(self) -> np.ndarray:
-        """Whether there are enough items for the tails of means, (...)."""
+        """Whether there are enough items for accurate tails of means, (...)."""
         return self.batch.values >= self.fewest
 
     def rate_of_next(self, measure: Any) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the beta parameters of a share of the next items, None if it is no share."""
+        """Return the beta parameters of a proportion of the next items, or None for a mean."""
         return None
 
     def value_of_next(self, measure: Any, n: np.ndarray) -> Distribution:
-        """Return the distribution of the value in n further items."""
+        """Return the distribution of the sample value in n further items."""
         raise NotImplementedError
 
     def atoms_of_next(self, measure: Any, n: np.ndarray) -> list[np.ndarray]:
-        """Return the probability that all n further items are at the one end, or at the other."""
+        """Return the probabilities that all n further items are at the low or the high end."""
         raise NotImplementedError
 
 
 class SummedItemScores(SummedItems):
     """
-    The posterior of means over items, each leading index of the sums by itself.
+    Posterior of means over items, separate for each leading index of the sums.
 
     Parameters
     ----------
     sums : DataArray, dims (..., statistic)
-        As `sums_of_batches` returns them, added up over batches.
-    concentration : float, optional
-        Prior pseudo-items at each end of the scale, where it has ends; by default one half.
+        Result of `sums_of_batches`, added up over batches.
+    concentration : float, default 0.5
+        Number of prior pseudo-items at each end of the range, if the range is known.
 
     Examples
     --------
@@ -228,18 +238,18 @@ class SummedItemScores(SummedItems):
         self.fewest = FEWEST_ITEMS if self.bounded else _FEWEST_WITHOUT_ENDS
 
     def sum_of(self, statistic: str) -> np.ndarray:
-        """Return one of the sums, (...)."""
+        """Return the sum with the given name, (...)."""
         return statistic_of(self.sums, statistic)
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure with the range of these scores, and which values are better."""
+        """Return a measure with the range of these scores and the direction of improvement."""
         ends = self.sums.attrs["support"] if self.bounded else (-np.inf, np.inf)
         return on_scale(measure, ends, self.sums.attrs["lower_is_better"])
 
     def exact_distribution(
         self, measure: Any, *, of: str = "parameter", n: Any = None
     ) -> "Beta | CornishFisherBeta":
-        """Return the distribution of a share or of a mean, shape (...)."""
+        """Return the distribution of a proportion or a mean, shape (...)."""
         if measure.form.kind == "share":
             return Beta(*self.share_parameters(measure.form))
         total, mean, *central = self.moments()
@@ -247,7 +257,7 @@ class SummedItemScores(SummedItems):
         return self._mean_of_items(*mean_of_dirichlet_process(total, mean, sums))
 
     def share_parameters(self, share: OfScores) -> tuple[np.ndarray, np.ndarray]:
-        """Return the parameters of the beta distribution of a share of the items."""
+        """Return the parameters of the beta distribution of a proportion of items."""
         hits, number = self.sum_of(_counted(share)), self.sum_of("items")
         ends = np.array(self.sums.attrs["support"])
         counted = share.counts(ends).sum()
@@ -257,21 +267,19 @@ class SummedItemScores(SummedItems):
             what, todo = "all scores of the range are on one side of the mark", "correct the mark"
             allowed = "a mark inside the range ({:g}, {:g})".format(*ends)
             raise fail(what, share.at, allowed, todo)
-        # Without pseudo-items all may be on one side, which is then certain.
+        # Without pseudo-items a parameter can be 0. The proportion is then exactly 0 or 1.
         return np.maximum(a, NARROWEST), np.maximum(b, NARROWEST)
 
     def _one_sided(self):
-        """Return the marks that all items are above, or none is."""
+        """Return the thresholds that have all items on the same side."""
         names = self.sums.indexes["statistic"]
         names = [name for name in names if name.startswith(("above ", "from "))]
         number = self.sum_of("items")
         return [name.split()[1] for name in names if self.sum_of(name) in (0.0, number)]
 
     def moments(self) -> "tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]":
-        """Return A, and the mean and the central moments 2, 3, 4 of z, pseudo-items among them."""
-        total = (
-            self.sum_of("items") + 2 * self.pseudo_items
-        )  # the ends of the scale are at -1 and 1
+        """Return A, the mean and the central moments 2 to 4 of z, including pseudo-items."""
+        total = self.sum_of("items") + 2 * self.pseudo_items  # pseudo-items have z = -1 and z = 1
         with np.errstate(invalid="ignore", divide="ignore"):
             first, second, third, fourth = (
                 (self.sum_of(name) + 2 * self.pseudo_items * (power % 2 == 0)) / total
@@ -283,14 +291,14 @@ class SummedItemScores(SummedItems):
         return total, first, variance, cubes, np.maximum(fourths, variance**2)
 
     def _mean_of_items(self, mean, sd, skewness, excess):
-        """Return the distribution of a mean of z on the scale of the scores."""
+        """Return the distribution of a mean, given moments of the mean of z."""
         sd = np.maximum(sd / 2, NARROWEST)
         mean = np.clip((1 + mean) / 2, NARROWEST, 1 - NARROWEST)
         support = self.sums.attrs["support"]
         return CornishFisherBeta(mean, sd, skewness, excess, support=support, accurate_tails=True)
 
     def rate_of_next(self, measure: Any) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the beta parameters of a share of the next items, None if it is no share."""
+        """Return the beta parameters of a proportion of the next items, or None for a mean."""
         return self.share_parameters(measure.form) if measure.form.kind == "share" else None
 
     def value_of_next(self, measure: Any, n: np.ndarray) -> CornishFisherBeta:
@@ -298,12 +306,12 @@ class SummedItemScores(SummedItems):
         return self._mean_of_items(*mean_of_next_items(*self.moments(), n))
 
     def atoms_of_next(self, measure: Any, n: np.ndarray) -> list[np.ndarray]:
-        """Return the probability that all n further items are at the one end, or at the other."""
+        """Return the probabilities that all n further items are at the low or the high end."""
         numbers = (self.sum_of(name) + self.pseudo_items for name in _AT_ENDS)
         return [all_of_next(number, self.moments()[0], n) for number in numbers]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value in the sample, (...)."""
+        """Return the sample value, (...)."""
         self.resolve_estimand(of)
         form: OfScores = measure.form  # type: ignore[attr-defined]
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -313,7 +321,7 @@ class SummedItemScores(SummedItems):
             return (low + high + (high - low) * self.sum_of("z") / self.sum_of("items")) / 2
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return what the latest evidence makes doubtful."""
+        """Return cautions about the latest batches."""
         latest = SummedItemScores(self.sums[(-1,) * (self.sums.ndim - 1)])
         number, constant = float(latest.sum_of("items")), latest.moments()[2] < NARROWEST
         sentences = []
@@ -353,10 +361,10 @@ def mean_of_next_items(
     n: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return the same of the mean of n items drawn from a Dirichlet process: Polya's urn.
+    Return the mean, sd, skewness and excess kurtosis of the mean of n further items.
 
-    An item repeats an earlier one with the probabilities of the urn. With x centred, for different
-    items of a batch,
+    The items are drawn from a Dirichlet process, that is, from Polya's urn. An item repeats an
+    earlier one with the probabilities of the urn. With x centred, for different items of a batch,
 
         E x_1 x_2      = mu_2 / (A + 1),              E x_1**2 x_2 = mu_3 / (A + 1),
         E x_1 x_2 x_3  = 2 mu_3 / ((A + 1)(A + 2)),   E x_1**3 x_2 = mu_4 / (A + 1),
@@ -389,13 +397,14 @@ def mean_of_next_items(
 
 def all_of_next(number: np.ndarray, total: np.ndarray, n: np.ndarray) -> np.ndarray:
     """
-    Return the probability that all n items drawn from a Dirichlet process are of some sort.
+    Return the probability that all n items drawn from a Dirichlet process are of one kind.
 
     Parameters
     ----------
     number, total : ndarray
-        Of the items so far, pseudo-items among them, those of this sort and all.
+        Number of observed items of this kind and of all kinds, both including pseudo-items.
     n : ndarray
+        Number of further items.
 
     Examples
     --------

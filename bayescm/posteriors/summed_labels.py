@@ -1,27 +1,29 @@
 r"""
-Ratios over examples from sums over them: the posterior of labels of batches that are added up.
+The posterior of multilabel measures from sums over the examples of batches.
 
-It is the posterior of `bayescm.posteriors.multilabel` for any number of sums at once, dims
-(..., statistic). Most measures are ratios of sums over the examples i,
+It is the posterior of `bayescm.posteriors.multilabel`, computed for many batches at once. The sums
+have dims (..., statistic). Most measures are ratios of sums over the examples i,
 
-    m  =  sum_i p_i / sum_i q_i,
+    m  =  sum_i p_i / sum_i q_i.
 
-with p and q sums of the cells tp, fn, fp and tn of an example over all labels (``f1_micro``:
-p = 2 tp, q = 2 tp + fn + fp) or of one label (``f1[cat]``), or with p a number of each example and
-q = 1 (``f1_samples``, ``subset_accuracy``, ``hamming_loss``; q = 0 where it is 0/0 and left out).
+- Micro averages: p and q are sums of the cells tp, fn, fp and tn over all labels. For ``f1_micro``,
+  p = 2 tp and q = 2 tp + fn + fp.
+- Measures of one label, such as ``f1[cat]``: p and q are sums of the cells of this label.
+- Means over examples, such as ``f1_samples``, ``subset_accuracy`` and ``hamming_loss``: p is the
+  value of an example and q = 1. If the value is 0/0, q = 0 and the example is left out.
 
-The shares g of the examples in the population are those of the Bayesian bootstrap, with the
-pseudo-examples of `bayescm.posteriors.multilabel`: half a one in each cell, or half a one at each
-end of a mean over the examples. Then
+The proportions g of the examples in the population have the distribution of the Bayesian bootstrap.
+The pseudo-examples are as in `bayescm.posteriors.multilabel`: half an example in each cell or, for
+means over examples, half an example at each end of the range. Then
 
-    P(m <= x)  =  P(sum_i g_i u_i(x) <= 0),        u_i(x) = p_i - x q_i,
+    P(m <= x)  =  P(sum_i g_i u_i(x) <= 0),        u_i(x) = p_i - x q_i.
 
-so that the distribution of a ratio at x is that of the mean of a Dirichlet process at 0, and that
-of a batch of n further examples is that of n draws of its urn
-(`bayescm.posteriors.summed_item_scores`). The four moments of u(x) follow from the sums over the
-examples of p**a q**b with a + b <= 4.
+The distribution function of a ratio at x is therefore the distribution function of the mean of a
+Dirichlet process at 0. For a batch of n further examples, the mean of n draws from its urn is used
+(`bayescm.posteriors.summed_item_scores`). The four moments of u(x) follow from the sums of
+p**a q**b over the examples, with a + b <= 4.
 
-A change is looked for in the shares of the examples by how many of their labels are wrong.
+Changes are detected in the distribution of the number of wrong labels per example.
 """
 
 import math
@@ -59,21 +61,21 @@ from bayescm.validate import fail
 
 _CELLS = ("tp", "fn", "fp", "tn")
 _POWERS = tuple((a, b) for a in range(5) for b in range(5 - a))  # p**a q**b
-_MOST_STEPS = 60  # of the search for a quantile
-_SETTLED = 1e-10  # length of a step that ends this search
+_MOST_STEPS = 60  # iterations of the search for a quantile
+_SETTLED = 1e-10  # the search ends at a shorter step
 
 
-# The measures, and their sums over the examples of a batch
+# Measures, and their sums over the examples of a batch
 
 
 def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
     """
-    Return the measures of several labels or of item counts that are monitored.
+    Return the requested measures of multilabel examples or item counts, resolved.
 
     Raises
     ------
     ValueError
-        If one is no ratio of sums over the examples.
+        If a measure is not a ratio of sums over the examples.
     """
     labels = labels_of(like)
     resolved = of_variable(measures, "example_cells")
@@ -93,7 +95,7 @@ def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
 
 
 def labels_of(like: xr.DataArray) -> list:
-    """Return the labels of a batch or of sums, none of item counts."""
+    """Return the labels of a batch or of sums. Item counts have an empty list."""
     if "labels" in like.attrs:
         return like.attrs["labels"]
     return like.indexes["label"].tolist() if "label" in like.dims else []
@@ -123,22 +125,28 @@ def sums_of_batches(
     batches: Sequence[Any], like: xr.DataArray, measures: Sequence[Measure]
 ) -> xr.DataArray:
     """
-    Return the sums over the examples of each batch by which its ratios are known.
+    Return the sums over the examples of each batch that determine its ratios.
 
     Parameters
     ----------
-    batches : sequence of LabelledExamples, or of CountedItems
+    batches : sequence of LabelledExamples or CountedItems
     like : DataArray
-        An empty batch, with the labels.
+        Empty batch with the labels.
     measures : sequence of Measure
+        Measures, as returned by `monitored_measures`.
 
     Returns
     -------
     DataArray, dims (step, statistic)
-        ``items``, ``f1_micro: p**a q**b`` and the like for each measure, with the numbers of
-        examples with p = 0 and with p = q, and ``part 0`` ... for the
-        examples by how many labels are wrong. Attributes by measure: ``largest``, the largest q,
-        and ``highest``, the highest p of a mean over the examples without a highest value.
+        Sums of each batch. The statistics are:
+
+        - ``items``: the number of examples;
+        - ``f1_micro: p**a q**b``: the sums of powers, for each measure;
+        - ``f1_micro: p = 0``, ``f1_micro: p = q``: numbers of examples, for each measure;
+        - ``part 0``, ...: the number of examples, grouped by the number of wrong labels.
+
+        Two attributes have one value per measure. ``largest`` is the largest q. ``highest`` is the
+        largest p, used for means over the examples with unlimited range.
     """
     labels, wrong = labels_of(like), [batch.number_wrong for batch in batches]
     cuts, largest = cut_points(wrong), {measure.__name__: 1.0 for measure in measures}
@@ -167,7 +175,7 @@ def _power(measure, a, b):
 
 
 _Q = ": p**0 q**1"
-_AT_ENDS = (": p = 0", ": p = q")  # where a ratio of nothing else is 0, or 1
+_AT_ENDS = (": p = 0", ": p = q")  # examples with these values only have the ratio 0, or 1
 
 
 def _terms(measure, batch, labels):
@@ -192,14 +200,14 @@ def _p_and_q(measure, ratio, cells):
 
 class SummedLabels(SummedItems):
     """
-    The posterior of ratios over the examples, each leading index of the sums by itself.
+    Posterior of ratios over the examples, separate for each leading index of the sums.
 
     Parameters
     ----------
     sums : DataArray, dims (..., statistic)
-        As `sums_of_batches` returns them, added up over batches.
-    concentration : float, optional
-        Prior pseudo-examples in each cell; by default one half.
+        Result of `sums_of_batches`, added up over batches.
+    concentration : float, default 0.5
+        Number of prior pseudo-examples in each cell.
 
     Examples
     --------
@@ -221,7 +229,7 @@ class SummedLabels(SummedItems):
         self.pseudo_examples = concentration
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure whose chosen labels, if it has some, are those of the evidence."""
+        """Return a measure, with the labels that it names resolved to labels of the evidence."""
         labels = self.sums.attrs["labels"]
         return example_cells.bound(measure, labels) if labels else measure
 
@@ -230,7 +238,7 @@ class SummedLabels(SummedItems):
         return statistic_of(self.sums, _power(measure, a, b))
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value in the sample, (...)."""
+        """Return the sample value, (...)."""
         self.resolve_estimand(of)
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.sum_of(measure, 1, 0) / self.sum_of(measure, 0, 1)
@@ -245,7 +253,7 @@ class SummedLabels(SummedItems):
         return np.array([[low, high], [1.0, 1.0]])
 
     def powers(self, measure: Any) -> dict[tuple[int, int], np.ndarray]:
-        """Return the sums of p**a q**b, pseudo-examples among them, (...)."""
+        """Return the sums of p**a q**b, including pseudo-examples, (...)."""
         p, q = self._pseudo_points(measure)
         return {
             (a, b): self.sum_of(measure, a, b) + self.pseudo_examples * (p**a * q**b).sum()
@@ -255,9 +263,9 @@ class SummedLabels(SummedItems):
     def exact_distribution(
         self, measure: Any, *, of: str = "parameter", n: Any = None
     ) -> "Beta | RatioOfMeans":
-        """Return the distribution of a measure, shape (...): a beta for a share of one label."""
+        """Return the distribution of a measure, shape (...). A proportion of one label is beta."""
         form = measure.form
-        # Objects of one item are not independent, so that a share of them is no beta variable.
+        # Other proportions are not beta variables, because the objects of an item are dependent.
         of_one_label = isinstance(form, OverLabels) and form.how == "each" and form.labels
         if of_one_label and isinstance(form.measure.form, Proportion):
             powers = self.powers(measure)
@@ -265,12 +273,12 @@ class SummedLabels(SummedItems):
         return RatioOfMeans(self.powers(measure), self.sums.attrs["largest"][measure.__name__])
 
     def value_of_next(self, measure: Any, n: np.ndarray) -> "RatioOfMeans":
-        """Return the distribution of a measure of n further examples."""
+        """Return the distribution of a measure in n further examples."""
         largest = self.sums.attrs["largest"][measure.__name__]
         return RatioOfMeans(self.powers(measure), largest, n)
 
     def atoms_of_next(self, measure: Any, n: np.ndarray) -> list[np.ndarray]:
-        """Return the probability that all n further examples have p = 0, or p = q."""
+        """Return the probabilities that all n further examples have p = 0, or p = q."""
         p, q = self._pseudo_points(measure)
         atoms, names = [], self.sums.indexes["statistic"]
         for end, is_at_end in zip(_AT_ENDS, (p == 0, p == q), strict=True):
@@ -280,7 +288,7 @@ class SummedLabels(SummedItems):
         return atoms
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say so where the latest evidence is of few examples."""
+        """Return the caution about few examples or labels in the latest batches."""
         latest = self.sums[(-1,) * (self.sums.ndim - 1)]
         number, counted = float(number_of_items(latest)), latest.indexes["statistic"]
         if number < FEWEST_ITEMS:
@@ -288,7 +296,8 @@ class SummedLabels(SummedItems):
                 f"{number:.4g} examples are few: the prior says much of their labels, bounds are "
                 "rough, and the rules batch, reference and floor do not judge them."
             ]
-        # The sums of q, such as how often a label occurs where it is about recall.
+        # The sums of q are the denominators, such as the number of occurrences of a label for its
+        # recall.
         names = [
             name.split(":")[0]
             for name in counted[latest.values < FEWEST_ITEMS]
@@ -305,16 +314,16 @@ class SummedLabels(SummedItems):
 @dataclass(frozen=True, eq=False)
 class RatioOfMeans(Distribution):
     """
-    A ratio of two means of a Dirichlet process, by the moments of p - x q.
+    Ratio of two means of a Dirichlet process, from the moments of p - x q.
 
     Attributes
     ----------
     powers : mapping from (a, b) to ndarray
-        The sums of p**a q**b, pseudo-examples among them.
+        Sums of p**a q**b, including pseudo-examples.
     largest : float
-        The largest q of an example, which no p exceeds.
+        Largest q of an example, and upper limit of p.
     n : ndarray, optional
-        Of so many further examples.
+        Number of further examples. If given, the distribution of the sample ratio in these.
     """
 
     powers: Mapping[tuple[int, int], np.ndarray]
@@ -327,7 +336,7 @@ class RatioOfMeans(Distribution):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the batch."""
+        """Shape of the batch."""
         return np.shape(self.powers[0, 0])
 
     def take(self, index: Any) -> "RatioOfMeans":
@@ -337,7 +346,7 @@ class RatioOfMeans(Distribution):
         return RatioOfMeans(powers, self.largest, n)
 
     def minus(self, other: Distribution) -> TransformedNormal:
-        """Return the difference from an independent ratio, which is about normal."""
+        """Return the normal approximation of the difference from an independent ratio."""
         return TransformedNormal(self.mean() - other.mean(), np.hypot(self.sd(), other.sd()))
 
     @property
@@ -362,25 +371,28 @@ class RatioOfMeans(Distribution):
             law = mean_of_dirichlet_process(total, mean, sums)
         else:
             law = mean_of_next_items(*moments, self.n)
-        low, high = -x * self.largest, (1 - x) * self.largest  # of u, as p lies between 0 and q
+        low, high = -x * self.largest, (1 - x) * self.largest  # limits of u, as 0 <= p <= q
         unit_mean = np.clip((law[0] - low) / self.largest, NARROWEST, 1 - NARROWEST)
         sd = np.maximum(law[1] / self.largest, NARROWEST)
         return CornishFisherBeta(unit_mean, sd, law[2], law[3], support=(low, high))
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of at most x."""
+        """Return the probability that the ratio is at most x."""
         x = np.asarray(x, float)
         inside = self._mean_of_u(np.clip(x, 0, 1)).cdf(0.0)
         return np.where(x < 0, 0.0, np.where(x >= 1, 1.0, inside))[()]
 
     def sf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of more than x."""
+        """Return the probability that the ratio is more than x."""
         x = np.asarray(x, float)
         inside = self._mean_of_u(np.clip(x, 0, 1)).sf(0.0)
         return np.where(x < 0, 1.0, np.where(x >= 1, 0.0, inside))[()]
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        """Return where the q-quantile of the mean of u(x), which falls about as -x E q, is 0."""
+        """Return the q-quantile: the x at which the q-quantile of the mean of u(x) is 0.
+
+        It is found by Newton's method, with the slope -E q of the mean of u(x).
+        """
         q = np.asarray(q, float) + np.zeros(self.shape)
         x = self.mean() + np.zeros(q.shape)
         for _ in range(_MOST_STEPS):
@@ -391,16 +403,16 @@ class RatioOfMeans(Distribution):
         return x[()]
 
     def mean(self) -> np.ndarray:
-        """Return the ratio of the expectations, which the mean of the ratio is but for O(1/n)."""
+        """Return the ratio of the expectations, which is the mean up to O(1/n)."""
         return self.powers[1, 0] / self.powers[0, 1]
 
     def sd(self) -> np.ndarray:
-        """Return the standard deviation by the delta method: that of u at the mean over E q."""
+        """Return the standard deviation by the delta method."""
         return self._mean_of_u(self.mean()).sd() / self._mean_of_q
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        """Return what the moments may be wrong by at x."""
+        """Return the estimated error of the approximation at x."""
         return self._mean_of_u(np.clip(x, 0, 1)).error_at(0.0) / self._mean_of_q
 
-    # By quantiles at few scores, as of all distributions by moments.
+    # Highest-density intervals use quantiles, as for other distributions from moments.
     _highest = CornishFisherBeta._highest

@@ -1,20 +1,21 @@
 r"""
-The direct posterior of `bayescm.models.transferred_errors`: error rates known from elsewhere.
+The direct posterior of `bayescm.models.transferred_errors`: error rates from another population.
 
-The labelled examples of class c are in stratum k (what judge and classifier say) at the rate
-:math:`\theta_{ck}`, and so are the unlabelled ones, of which the share :math:`\pi_c` is of class c.
-With labelled counts L, unlabelled ones u, and a pseudo-counts,
+A stratum k is a combination of labels from judge and classifier. An example of class c is in
+stratum k with probability :math:`\theta_{ck}`, whether it is labelled or not. The prevalence
+:math:`\pi_c` of the classes may differ between labelled and unlabelled examples. With labelled
+counts L, unlabelled counts u and the pseudo-count a,
 
 .. math::
 
     p(\pi, \theta) \propto \prod_{c, k} \theta_{ck}^{L_{ck} + a - 1} \,
     \prod_k \Bigl(\sum_c \pi_c \theta_{ck}\Bigr)^{u_k}.
 
-Draws of two classes are exact (`Allocations`), of more classes by Gibbs sampling
-(`bayescm.inference.gibbs.latent_class`). Where examples are fractional, or of two classes more than
-a convolution takes, draws are by importance sampling around the mode
-(`bayescm.inference.importance`). The most probable prevalence at the labelled rates is that of EM
-(`bayescm.inference.em.mixture_weights`).
+With two classes, draws are exact (`Allocations`). With more classes, Gibbs sampling is used
+(`bayescm.inference.gibbs.latent_class`). If counts are fractional, or if two classes have too many
+examples for a convolution, importance sampling around the mode is used
+(`bayescm.inference.importance`). Point estimates use the maximum-likelihood prevalence at the
+labelled error rates, computed by EM (`bayescm.inference.em.mixture_weights`).
 
 References
 ----------
@@ -39,33 +40,38 @@ from bayescm.posteriors.base import as_labelled_counts
 from bayescm.posteriors.strata import Strata
 from bayescm.validate import check_counts, fail
 
-_LARGEST = 10_000  # unlabelled examples of two classes; the convolution grows with their square
-_FEW_EFFECTIVE = 300.0  # draws, below which importance sampling is warned of
-_BOUND = 15.0  # of the logits between which the mode is searched
-# Gibbs sampling.
+# The largest number of unlabelled examples for a convolution, whose cost grows with its square.
+_LARGEST = 10_000
+_FEW_EFFECTIVE = 300.0  # a warning is given if importance sampling has fewer effective draws
+_BOUND = 15.0  # limit of the absolute logits in the search for the mode
+# Settings of Gibbs sampling.
 _CHAINS = 400
-# Sweeps that are left out first, for each unlabelled example per labelled one.
+# Burn-in sweeps, multiplied by the ratio of unlabelled to labelled examples.
 _BURN_PER_RATIO = 20
 _LEAST_BURN = 100
 _MOST_BURN = 2000
-_THIN = 10  # sweeps from one draw to the next
-_CORRELATED = 0.25  # between sweeps, which is not chance of 400 chains (five standard errors)
-_PSEUDO_COUNT = 1e-6  # pseudo-examples of each class while the mode of the shares is searched
-_STEPS = 500  # steps of that search
+_THIN = 10  # sweeps per draw
+# Autocorrelation above which a warning is given. It is five standard errors with 400 chains.
+_CORRELATED = 0.25
+_PSEUDO_COUNT = 1e-6  # pseudo-examples of each class in the EM algorithm for the prevalence
+_STEPS = 500  # steps of the EM algorithm
 
 
 def transferred_errors(
     evidence: xr.DataArray, *, concentration: float | None = None
 ) -> "TransferredErrors":
     """
-    Return the posterior of a judge's error rates, and of the classes that only it has judged.
+    Return the posterior of unlabelled examples, with error rates from labelled ones.
+
+    Use it if labelled and unlabelled examples come from populations with different prevalences, but
+    with the same error rates of judge and classifier.
 
     Parameters
     ----------
     evidence : DataArray, dims (..., judge, actual, predicted)
         From `bayescm.from_partly_labelled` with ``transfer="errors"``.
     concentration : float, optional
-        Prior pseudo-count of each answer to a class, > 0; by default those of a class sum to one.
+        Prior pseudo-count of each stratum in each class, > 0. By default 1 / K for K strata.
 
     Returns
     -------
@@ -74,8 +80,8 @@ def transferred_errors(
     Raises
     ------
     ValueError
-        If nothing is unlabelled, a class has no labelled example, there are several classifiers, or
-        the concentration is not positive.
+        If there are no unlabelled examples, a class has no labelled example, there are several
+        classifiers, or the concentration is not positive.
 
     Examples
     --------
@@ -116,19 +122,21 @@ def transferred_errors(
 @dataclass(frozen=True, eq=False)
 class TransferredErrors(Strata):
     """
-    The posterior of error rates, and of the classes where nobody labelled.
+    Posterior of the error rates, and of the true classes of unlabelled examples.
 
     Attributes
     ----------
     counts : DataArray, dims (..., judge, actual, predicted)
-        The labelled examples.
+        Counts of the labelled examples.
     labelled : ndarray, shape (..., C, K)
-        The same by true class and stratum, what judge and classifier said.
+        The same counts by true class and stratum. A stratum is a combination of labels from judge
+        and classifier.
     unlabelled : ndarray, shape (..., K)
+        Counts of the unlabelled examples by stratum.
     answers : ndarray of int, shape (1, K)
-        What the classifier said in each stratum.
+        Prediction of the classifier in each stratum.
     prior : float
-        Pseudo-count of each answer to a class.
+        Pseudo-count of each stratum in each class.
     """
 
     pooled_dims = ("judge",)
@@ -141,14 +149,14 @@ class TransferredErrors(Strata):
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of unlabelled examples of every member of the batch."""
+        """Number of unlabelled examples of each member of the batch."""
         return self.template.to_dataarray(
             np.broadcast_to(self.unlabelled.sum(-1), self.template.shape)
         )
 
     @cached_property
     def sampling_method(self) -> str:  # type: ignore[override]
-        """Exact draws of two classes, Gibbs sampling of more, else importance sampling."""
+        """Sampling method: ``"conjugate"`` (exact), ``"gibbs"`` or ``"importance"``."""
         if (self.unlabelled != np.floor(self.unlabelled)).any():
             return "importance"
         if self.labelled.shape[-2] > 2:
@@ -157,19 +165,19 @@ class TransferredErrors(Strata):
 
     @property
     def how(self) -> str:  # type: ignore[override]
-        """The same in words."""
+        """Description of the sampling method."""
         names = {"gibbs": "Gibbs sampling", "importance": "importance sampling"}
         by = names.get(self.sampling_method)
         return f"draws by {by}" if by else "draws"
 
     @property
     def draw_clusters(self) -> int:  # type: ignore[override]
-        """The number of chains of Gibbs sampling."""
+        """Number of Gibbs chains, or 1 for independent draws."""
         return _CHAINS if self.sampling_method == "gibbs" else 1
 
     @property
     def effective_draws(self) -> float:  # type: ignore[override]
-        """The number of independent draws that points are worth."""
+        """Effective sample size of importance sampling, else infinite."""
         if self.sampling_method != "importance":
             return np.inf
         return min(sample.effective for sample in self._points)
@@ -192,7 +200,7 @@ class TransferredErrors(Strata):
 
     @cached_property
     def _tables(self):
-        """The labelled and unlabelled examples of each member of the flat batch."""
+        """Labelled and unlabelled counts of each member of the flat batch."""
         labelled = self.labelled.reshape(-1, *self.labelled.shape[-2:])
         unlabelled = self.unlabelled.reshape(-1, self.unlabelled.shape[-1])
         return list(zip(labelled, unlabelled, strict=True))
@@ -221,7 +229,7 @@ class TransferredErrors(Strata):
         return drawn
 
     def _warn_of_unlabelled_strata(self):
-        """Warn where several classes may own a stratum, and return whether it is so."""
+        """Warn about strata without labelled examples; return True if there are any."""
         blank = any(
             ((labelled.sum(0) == 0) & (unlabelled > 0)).any()
             for labelled, unlabelled in self._tables
@@ -236,7 +244,7 @@ class TransferredErrors(Strata):
 
     @cached_property
     def _points(self) -> list[Weighted]:
-        """Points of the posterior of each member of the flat batch, as logits."""
+        """Importance samples of each member of the flat batch, as logits."""
         self._warn_of_unlabelled_strata()
         points = [self._importance_sample(*tables) for tables in self._tables]
         least = min(sample.effective for sample in points)
@@ -267,19 +275,19 @@ class TransferredErrors(Strata):
         return explore(log_density, np.concatenate(start), bounds)
 
     def _unfold(self, points):
-        """Return logits (S, C) of the classes and (S, C, K) of the strata, the last of each 0."""
+        """Return logits (S, C) of classes and (S, C, K) of strata. The last logit of each is 0."""
         classes, strata = self.labelled.shape[-2:]
         prevalence = np.pad(points[:, : classes - 1], [(0, 0), (0, 1)])
         rates = points[:, classes - 1 :].reshape(len(points), classes, strata - 1)
         return prevalence, np.pad(rates, [(0, 0), (0, 0), (0, 1)])
 
     def strata(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., K, C) of the probability of every stratum and true class."""
+        """Return draws (size, ..., K, C) of the probabilities of strata and true classes."""
         drawn = self.variables(size, rng)
         return (drawn["prevalence"][..., None] * drawn["rates"]).swapaxes(-1, -2)
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., C, C): probabilities, or counts of the examples at hand."""
+        """Return draws (size, ..., C, C) of probabilities, or of counts if ``of="finite"``."""
         cells = self.strata(size, rng)
         if of != "finite":
             return self.table(cells)
@@ -288,7 +296,7 @@ class TransferredErrors(Strata):
         return self.table(rng.multinomial(number, truth))
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure at the most likely shares of the classes, given the labelled rates."""
+        """Return the measure at the maximum-likelihood prevalence, given the labelled rates."""
         self.resolve_estimand(of)
         weights = self.labelled + self.prior
         rates = weights / weights.sum(-1, keepdims=True)
@@ -304,7 +312,7 @@ class TransferredErrors(Strata):
 
 
 def most_likely_prevalence(rates: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
-    """Return the most likely shares (..., C) of the classes at known rates (..., C, K), by EM."""
+    """Return the maximum-likelihood prevalence (..., C), given the rates (..., C, K), by EM."""
     return em.mixture_weights(rates.swapaxes(-1, -2), unlabelled, _PSEUDO_COUNT, steps=_STEPS)
 
 
@@ -312,16 +320,21 @@ def draw_gibbs(
     weights: np.ndarray, unlabelled: np.ndarray, size: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """
-    Return draws of prevalence (size, C) and rates (size, C, K), and the chains' autocorrelation.
+    Return Gibbs draws of prevalence (size, C) and rates (size, C, K), and the autocorrelation.
 
-    The strata are the answers of one rater, of whom the labels tell before. Every chain begins with
-    rates that the labels alone allow and with any prevalence.
+    The strata are treated as the labels of a single rater. The labelled examples give the prior of
+    its error rates. Each chain starts from a draw of the rates from this prior, and from a random
+    prevalence.
 
     Parameters
     ----------
     weights : ndarray, shape (C, K)
-        Labelled examples of each class by stratum, and pseudo-counts.
+        Labelled counts by class and stratum, plus pseudo-counts.
     unlabelled : ndarray of int, shape (K,)
+        Unlabelled counts by stratum.
+    size : int
+        Number of draws.
+    rng : numpy.random.Generator
     """
     burn = _BURN_PER_RATIO * unlabelled.sum() / weights.sum()
     burn = int(np.clip(burn, _LEAST_BURN, _MOST_BURN))
@@ -332,20 +345,21 @@ def draw_gibbs(
     return prevalence[:, 0], rates[:, 0], correlation
 
 
-# Two classes: exact draws. Given how many unlabelled examples of each stratum are of the second
-# class, prevalence and error rates have Dirichlet posteriors. Those numbers have a distribution
-# that is a product over the strata, but for a factor of their sum; so their sum has its
-# distribution by convolution, and they are drawn backwards from it. Where nobody has labelled an
-# example of a stratum, either class may own it: a posterior with two modes, which points around one
-# of them would miss.
+# Exact draws for two classes. Given the number of unlabelled examples of the second class in each
+# stratum, prevalence and error rates have Dirichlet posteriors. The joint distribution of these
+# numbers is a product over the strata, multiplied by a factor of their sum. The distribution of the
+# sum is therefore computed by convolution, and the numbers are sampled backwards from it.
+# If a stratum has no labelled examples, its examples may belong to either class. The posterior then
+# has two modes, and importance sampling around one of them would miss the other.
 
 
 @dataclass(frozen=True, eq=False)
 class Allocations:
     r"""
-    How many unlabelled examples of each stratum are of the second class, of two.
+    Distribution of the number of unlabelled examples of the second class in each stratum.
 
-    With z_k of the u_k unlabelled examples of stratum k in the second class, and w the weights,
+    Let z_k be the number of the u_k unlabelled examples in stratum k that belong to the second of
+    two classes, and w the weights. Then
 
     .. math::
 
@@ -355,15 +369,16 @@ class Allocations:
     Attributes
     ----------
     weights : ndarray, shape (2, K)
-        Labelled examples of each class and stratum, with the prior's pseudo-counts.
+        Labelled counts by class and stratum, plus prior pseudo-counts.
     unlabelled : ndarray of int, shape (K,)
+        Unlabelled counts by stratum.
     """
 
     weights: np.ndarray
     unlabelled: np.ndarray
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draw prevalence (size, 2) and rates of the strata in each class (size, 2, K)."""
+        """Return draws of the prevalence (size, 2) and of the rates by class (size, 2, K)."""
         second = self._draw_second(size, rng)
         counts = np.stack([self.unlabelled - second, second], axis=1)
         shares = rng.standard_gamma(1.0 + counts.sum(-1))
@@ -371,7 +386,7 @@ class Allocations:
         return shares / shares.sum(-1, keepdims=True), rates / rates.sum(-1, keepdims=True)
 
     def _draw_second(self, size, rng):
-        """Draw how many of each stratum are of the second class, (size, K)."""
+        """Return draws of the numbers of the second class in each stratum, (size, K)."""
         factors, (products, mass) = self._log_factors, self._convolved
         left = rng.choice(len(mass), size, p=mass / mass.sum())
         second = np.zeros((size, len(factors)), int)
@@ -390,7 +405,7 @@ class Allocations:
 
     @cached_property
     def _convolved(self):
-        """The logs of the products up to each stratum, and the mass of the sum."""
+        """Logs of the convolutions up to each stratum, and the distribution of the sum."""
         products = [self._log_factors[0]]
         for factor in self._log_factors[1:]:
             products.append(_convolve(products[-1], factor))
@@ -398,7 +413,7 @@ class Allocations:
 
     @cached_property
     def _log_factors(self):
-        """Of each stratum the logs of f(0), f(1), ..., f(u)."""
+        """Logs of f(0), f(1), ..., f(u) for each stratum."""
         factors = []
         for first, second, number in zip(*self.weights, self.unlabelled, strict=True):
             z = np.arange(number + 1)
@@ -408,7 +423,7 @@ class Allocations:
 
     @cached_property
     def _log_factor_of_sum(self):
-        """The logs of h(0), h(1), ..."""
+        """Logs of h(0), h(1), ..."""
         total = self.unlabelled.sum()
         z = np.arange(total + 1)
         first, second = self.weights.sum(-1)
@@ -417,7 +432,7 @@ class Allocations:
 
 
 def _convolve(first, second):
-    """Return the convolution in logs: the factors run over more than numbers can hold."""
+    """Return the convolution on the log scale, which avoids overflow."""
     long, short = (first, second) if len(first) >= len(second) else (second, first)
     logs = np.full(len(first) + len(second) - 1, -np.inf)
     for start, factor in enumerate(short):

@@ -1,1 +1,1 @@
-"""What the direct posteriors of the models of scores work with."""
+"""Shared parts of the direct posteriors of ROC curves."""

@@ -1,12 +1,12 @@
 """
-The posterior of ROC curves: of every fold or group, classifier and class.
+The posterior of ROC curves of folds or groups, classifiers and classes.
 
-The models of scores (`bayescm.posteriors.scores`, `bayescm.posteriors.binormal`) say what the
-curves of one sample are. Here these are put together, with their labels, and measured by the
-measures of curves (`bayescm.measures.curves`): areas by their moments where the model has them and
-they say enough, everything else by draws. Folds and groups are independent of each other.
-Classifiers on the same examples, and the classes, are drawn jointly; the areas of classifiers are
-tied more closely (`bayescm.posteriors.roc.paired_areas`).
+The models of scores (`bayescm.posteriors.scores`, `bayescm.posteriors.binormal`) give the curves of
+one sample. This module combines the samples and computes measures of their curves
+(`bayescm.measures.curves`). Distributions of areas come from moments, if these are available and
+accurate enough, and all other distributions come from draws. Folds and groups are independent.
+Classifiers on the same examples, and classes, are sampled jointly. Areas of classifiers are more
+closely correlated than their curves (`bayescm.posteriors.roc.paired_areas`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,21 +31,21 @@ from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import fail
 
 DRAWS = 4000
-# Blocks of slots that a measure needs.
-_BLOCKS_OF_AREAS = 256  # the area corrects for the inside of a block
-_BLOCKS = 512  # other measures do not
-_DRAWS_AT_ONCE = 20_000  # of all curves of a sample: 160 MB of the rates of one
-# The standard error of a 2.5 % quantile of a normal distribution by 4,000 draws, in standard
-# deviations: sqrt(0.025 * 0.975) / phi(1.96) is 2.7. Moments that are wrong by less say more than
-# draws do.
+# Number of blocks into which the slots of a curve are merged.
+_BLOCKS_OF_AREAS = 256  # fewer, because areas are corrected for the curve inside a block
+_BLOCKS = 512  # for other measures
+_DRAWS_AT_ONCE = 20_000  # draws of all curves of a sample: 160 MB for the rates of one curve
+# The standard error of the 2.5% quantile of a normal distribution from 4,000 draws, in standard
+# deviations: sqrt(0.025 * 0.975) / phi(1.96) is 2.7. Moments with a smaller error are preferred to
+# draws.
 _MONTE_CARLO_ERROR = 2.7 / DRAWS**0.5
 
 
 class SampleCurves(Protocol):
     """
-    What a model says of the curves of one sample.
+    Interface of a model of the curves of one sample.
 
-    Curves run over classifiers and, of more than two classes, inside these over the classes.
+    Curves are ordered by classifier and, with more than two classes, by class within a classifier.
     """
 
     classes: int
@@ -55,32 +55,32 @@ class SampleCurves(Protocol):
     def curves(
         self, size: int, rng: np.random.Generator, *, resolution: int | None = None
     ) -> list[Curve]:
-        """Draw the curves jointly."""
+        """Return joint draws of the curves."""
 
     def pooled_curves(
         self, size: int, rng: np.random.Generator, *, resolution: int | None = None
     ) -> list[Curve]:
-        """Draw the curve of all (example, class) pairs of each classifier."""
+        """Return draws of each classifier's micro-averaged curve, of all (example, class) pairs."""
 
     def top_curves(
         self, size: int, rng: np.random.Generator, *, resolution: int | None = None
     ) -> list[Curve]:
-        """Draw the curve of the highest score of each example, of each classifier."""
+        """Return draws of each classifier's curve of the highest score of each example."""
 
     def areas(self) -> list[CornishFisherBeta] | None:
-        """Return the areas by their moments, or None where these are not known."""
+        """Return the distributions of the areas from moments, or None if these are unknown."""
 
 
 class CurvePosterior(Posterior):
     """
-    The posterior of the curves of scores.
+    Posterior of the ROC curves of scores.
 
     Parameters
     ----------
     evidence : Dataset
         From :func:`bayescm.from_scores` or :func:`bayescm.from_probabilities`.
     model : callable
-        From the evidence of one sample to its `SampleCurves`.
+        Function that returns the `SampleCurves` of the evidence of one sample.
     """
 
     measured_variable = "curve"
@@ -95,22 +95,22 @@ class CurvePosterior(Posterior):
 
     @property
     def classes(self) -> list:
-        """The labels of more than two classes; of two there are none."""
+        """Labels of the classes, or an empty list for two classes."""
         return self.evidence["class"].values.tolist() if "class" in self.evidence.dims else []
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a PyMC model: of one sample of two classes."""
+        """Whether there is a PyMC model, which needs one sample of two classes."""
         return len(self.samples) == 1 and not self.classes
 
     @property
     def observed(self) -> xr.DataArray:
-        """The scores."""
+        """Observed scores."""
         return self.evidence["score"]
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The folds or groups, and the classifiers."""
+        """Labels of the folds or groups, and of the classifiers."""
         coords = self.evidence.coords.variables
         template = LabelTemplate({name: each for name, each in coords.items() if each.ndim == 0})
         dims: dict[str, Any] = dict(slice_labels(self.evidence))
@@ -122,30 +122,30 @@ class CurvePosterior(Posterior):
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of examples of every member of the batch."""
+        """Number of examples of each member of the batch."""
         totals = [score_arrays(sample)[1].sum() for sample in samples(self.evidence)]
         number = self.template.size // len(totals)
         return self.template.to_dataarray(np.repeat(totals, number).reshape(self.template.shape))
 
     @property
     def values_per_draw(self) -> int:
-        """The numbers of one draw, of one measure; curves are drawn sample by sample."""
+        """Number of values in one draw of a measure. Curves are sampled one sample at a time."""
         return self.template.size * max(1, len(self.classes))
 
     def bound(self, measure: Any) -> Any:
-        """Return the measure of a class that it names (``auc[cat]``) against the rest."""
+        """Return a measure, resolved for the class that it names (``auc[cat]``) versus the rest."""
         return of_chosen_class(measure, self.classes, self.evidence.coords.get("positive"))
 
     def classes_of(self, measure: Any) -> np.ndarray | None:
-        """Return the labels of a measure of each class against the rest, or None."""
+        """Return the classes of a one-vs-rest measure, or None."""
         return np.array(self.classes) if self.classes and measure.one_class else None
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made where nothing else is asked for."""
+        """Return the default number of draws."""
         return DRAWS
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value in the sample."""
+        """Return the sample value."""
         self.resolve_estimand(of)
         curves = [curve for sample in samples(self.evidence) for curve in empirical_curves(sample)]
         values = np.stack([measure(curve)[0] for curve in curves])
@@ -153,9 +153,10 @@ class CurvePosterior(Posterior):
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """
-        Return the distribution of areas by their moments, None where these say less than draws do.
+        Return the distributions of areas from moments, or None if draws are more accurate.
 
-        Where they say enough of some members only, the others are drawn, each as if it were alone.
+        If moments are accurate enough for some members only, the other members are sampled. Each
+        has the same marginal distribution as alone.
         """
         self.resolve_estimand(of)
         if measure.canonical != "auc":
@@ -181,17 +182,20 @@ class CurvePosterior(Posterior):
         return Stack(areas.reshape(shape))
 
     def empirical(self, measure: Any, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws; its intervals reach an end that the sample attains."""
+        """Return the empirical distribution of draws.
+
+        If the sample value is at an end of the range, intervals extend to this end.
+        """
         value, (low, high) = self.point(measure), measure.range
         if not ((value <= low) | (value >= high)).any():
             return super().empirical(measure, draws)
         return AttainedEnds(draws, how=self.how, least=low, most=high, value=value)
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Say so where weights go with the scores, or where these may be predicted classes."""
+        """Return cautions about heavy weights, and about scores that may be predicted classes."""
         return [*_two_values(self.evidence), *heavy_weights.of_scores(self.evidence)]
 
-    # Draws.
+    # Draws
 
     def draw(
         self,
@@ -202,7 +206,7 @@ class CurvePosterior(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures of the curves, (size, ..., [C])."""
+        """Return draws of several measures of the curves, (size, ..., [C])."""
         self.resolve_estimand(of)
         pairs_areas = "classifier" in self.evidence.dims and not self.classes
         areas = [measure for measure in measures if pairs_areas and measure.canonical == "auc"]
@@ -213,7 +217,7 @@ class CurvePosterior(Posterior):
         return [values[measure] for measure in measures]
 
     def _draw_measures(self, measures, size, rng):
-        """Draw measures of the same curves, (size, ..., [C])."""
+        """Return draws of measures of the same curves, (size, ..., [C])."""
         by_sample = [_draw_sample(sample, measures, size, rng) for sample in self.samples]
         if self.samples[0].classifiers > 1:
             by_sample = [
@@ -225,7 +229,7 @@ class CurvePosterior(Posterior):
         return [values.reshape(*shape, *values.shape[3:]) for values in by_measure]
 
     def _draw_paired_areas(self, measure, size, rng):
-        """Draw the area of each classifier as if it were alone, and tie those of one sample."""
+        """Return draws of areas: sampled for each classifier alone, then coupled by sample."""
         state, coupling_rng = rng.bit_generator.state, deepcopy(rng)
         by_classifier = []
         for index in range(self.evidence.sizes["classifier"]):
@@ -242,7 +246,7 @@ class CurvePosterior(Posterior):
         ]
         return np.stack(coupled, axis=1).reshape(size, *self.template.shape)
 
-    # What `bayescm.fit` asks of the one sample that it takes.
+    # Methods for `bayescm.fit`, which supports a single sample.
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
@@ -260,7 +264,7 @@ class CurvePosterior(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Return measures of the curves of draws of the variables; see `Posterior.draw_given`."""
+        """Return draws of measures, given draws of the variables; see `Posterior.draw_given`."""
         (sample,) = self.samples
         curves = sample.curves_given(variables)
         shape = (-1, *self.template.shape)
@@ -281,7 +285,7 @@ class CurvePosterior(Posterior):
 
 
 def _two_values(evidence):
-    """Say so where the scores of a classifier take two values, as predicted classes do."""
+    """Return the caution about scores with only two values, which may be predicted classes."""
     score = evidence["score"]
     if "class" in score.dims:
         return []
@@ -296,7 +300,7 @@ def _two_values(evidence):
 
 
 def _draw_sample(sample, measures, size, rng):
-    """Draw measures of the curves of one sample, (size, K, [C])."""
+    """Return draws of measures of the curves of one sample, (size, K, [C])."""
     areas_alone = all(measure.formula is auc.formula for measure in measures)
     blocks = _BLOCKS_OF_AREAS if areas_alone else _BLOCKS
     parts = []
@@ -308,15 +312,16 @@ def _draw_sample(sample, measures, size, rng):
 
 
 def _rank(scores):
-    """Return the rank of each score among the distinct ones."""
+    """Return the rank of each score among the distinct scores."""
     return np.unique(scores, return_inverse=True)[1]
 
 
 def _joint(sample, measures, draws, rng):
     """
-    Return draws (size, K, [C]) of measures of one sample in their joint order.
+    Return draws (size, K, [C]) of measures of one sample, reordered to be joint draws.
 
-    Classifiers that rank all examples alike have one curve, and do not differ in anything.
+    Classifiers that rank all examples in the same order share one curve, so that their difference
+    is exactly 0.
     """
     matrix, weights, _ = score_arrays(sample)
     ranks = np.apply_along_axis(_rank, -1, matrix)
@@ -335,7 +340,7 @@ def _joint(sample, measures, draws, rng):
 
 
 def _draw_curves(sample, size, rng, blocks):
-    """Return the curve of each classifier or, of more than two classes, those of its classes."""
+    """Return draws of each classifier's curve or, with more than two classes, its curves."""
     if sample.classes == 2:
         return sample.curves(size, rng, resolution=blocks)
     sources = (sample.curves, sample.pooled_curves, sample.top_curves)
@@ -344,7 +349,7 @@ def _draw_curves(sample, size, rng, blocks):
 
 
 def _by_classifier(classifiers, totals, one_vs_rest, pooled, top):
-    """Give each classifier its curves; each kind is made for all of them when it is asked for."""
+    """Return the curves of each classifier, computed for all classifiers when first needed."""
 
     def curves_of(index):
         first, last = index * len(totals), (index + 1) * len(totals)
@@ -365,7 +370,7 @@ def empirical_curves(
     ----------
     sample : Dataset
     weights : ndarray, shape (S, n), optional
-        Weights of the examples, for S draws of each curve. By default those of the sample, for one.
+        Weights of the examples, one row per draw. By default the weights of the sample.
     """
     matrix, of_sample, codes = score_arrays(sample)
     weights = of_sample[None] if weights is None else weights
@@ -383,7 +388,7 @@ def empirical_curves(
             for row, of_class, share in zip(rows, positive, shares, strict=True)
         ]
 
-    def pooled():  # of these pairs one in C is positive
+    def pooled():  # one in C of these pairs is positive
         pairs = np.tile(weights, classes)  # (S, C n)
         return [empirical(rows.ravel(), positive.ravel(), pairs)[0] for rows in matrix]
 
@@ -395,7 +400,7 @@ def empirical_curves(
 
 
 def top_scores(scores: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the highest score of each example (n,) of scores (C, n), and whether it was right."""
+    """Return the highest score of each example (n,), and a mask of the correct predictions."""
     right = scores.argmax(axis=0) == codes
     if right.all() or not right.any():
         got = f"{'right' if right.all() else 'wrong'} in all {len(right)} examples"

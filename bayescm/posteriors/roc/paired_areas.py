@@ -1,24 +1,25 @@
 r"""
-How the areas under the curves of classifiers that scored the same examples go together.
+The joint distribution of the areas under the curves of classifiers on the same examples.
 
-Each area keeps its own posterior distribution, that of `bayescm.posteriors.scores`; a Gaussian
-copula ties them. Its correlation has two parts, after what an area's posterior variance is made of:
+The marginal distributions are the posteriors of `bayescm.posteriors.scores`. A Gaussian copula
+joins them. The posterior variance of an area has two parts, with different correlations:
 
-- as much of it as DeLong's variance is what the examples show. There the correlation is halfway
-  between that of the placement values (DeLong's) and that of the ranks within the classes, which
-  near separation is the steadier one, less the small-sample bias of a correlation;
-- the rest is the doubt of what lies in the gaps and beyond the ends: how heavy tails are that
-  nobody saw. That is much the same for classifiers of the same examples. An eighth of what sets
-  them apart is taken to set apart this doubt, too; measured, not derived
+- The first part is DeLong's variance, the sampling variance of the observed examples. Its
+  correlation rho is the average of DeLong's correlation of placement values and the rank
+  correlation within the classes, corrected for small-sample bias. Near separation, the rank
+  correlation is more stable.
+- The second part is uncertainty about scores in the gaps and beyond the ends, such as unobserved
+  heavy tails. It is similar for classifiers on the same examples, and has the correlation
+  1 - (1 - rho) / 8. The factor 1/8 was found by simulation, not derived
   (docs/background/curves.md, "Differences between classifiers").
 
-With rho the first correlation of two areas, and s_1 and s_2 the shares that DeLong's variance has
-in their posterior variances, at most 1, the correlation of the copula is
+Let s_1 and s_2 be the ratios of DeLong's variance to the posterior variance of two areas, at most
+1. The correlation of the copula is
 
     sqrt(s_1 s_2) rho + sqrt((1 - s_1) (1 - s_2)) (1 - (1 - rho) / 8).
 
-The common cells of `bayescm.posteriors.roc.slots` tie whole curves. For the difference of two areas
-they are too noisy, since the gaps of two classifiers differ by chance.
+The common cells of `bayescm.posteriors.roc.slots` give joint draws of whole curves. They are too
+noisy for the difference of two areas, because the gaps of two classifiers differ by chance.
 
 References
 ----------
@@ -37,7 +38,8 @@ import numpy as np
 from bayescm.distributions.quasi_random import even_normal
 from bayescm.inference.iman_conover import iman_conover
 
-# The part of what sets two classifiers apart that also sets apart the doubt about their tails.
+# With the correlation rho of observed variation, the uncertainty about the tails has the
+# correlation 1 - (1 - rho) times this factor.
 _TAIL_PART = 1 / 8
 
 
@@ -49,15 +51,16 @@ def couple(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """
-    Return draws of the areas in an order that makes them draws of the joint distribution.
+    Return draws of the areas reordered so that they are draws of the joint distribution.
 
     Parameters
     ----------
     areas : ndarray, shape (S, V)
-        Draws of each area, in any order: each column is kept as a set.
+        Draws of each area, in any order.
     matrix : ndarray, shape (V, n)
-        Scores.
+        Scores of each classifier.
     weights : ndarray, shape (n,)
+        Number of examples that each column of ``matrix`` represents.
     codes : ndarray of int, shape (n,)
         1 for a positive example, else 0.
     rng : numpy.random.Generator
@@ -65,11 +68,13 @@ def couple(
     Returns
     -------
     ndarray, shape (S, V)
+        Each column is a permutation of the column in ``areas``.
     """
     root = _symmetric_root(correlation(areas.var(axis=0), matrix, weights, codes))
-    # Evenly spread points: the difference of two areas hangs on few of the draws.
+    # Quasi-random points, because the difference of two areas is sensitive to few of the draws.
     joint = iman_conover(areas, even_normal(len(areas), areas.shape[1], rng) @ root)
-    # The points are in the same order for other examples, such as those of another group.
+    # The points have the same order for every set of examples. The permutation makes groups
+    # independent.
     return rng.permutation(joint)
 
 
@@ -82,7 +87,7 @@ def correlation(
     Parameters
     ----------
     variance : ndarray, shape (V,)
-        Of the posterior of each area.
+        Posterior variance of each area.
     matrix, weights, codes
         See `couple`.
     """
@@ -103,21 +108,22 @@ def placement_covariance(
     matrix: np.ndarray, weights: np.ndarray, by_class: list[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the observed areas (V,) and DeLong's covariance of them (V, V), in O(n log n).
+    Return the observed areas (V,) and their covariance by DeLong's method (V, V), in O(n log n).
 
-    It is the sum over both classes of the covariance of the placement values of its examples over
-    their number. A class of one example adds nothing.
+    It is the sum, over both classes, of the covariance of the placement values divided by the
+    number of examples. A class with one example contributes 0.
 
     Parameters
     ----------
     matrix : ndarray, shape (V, n)
+        Scores of each classifier.
     weights : ndarray, shape (n,)
-        How many examples each stands for.
+        Number of examples that each column represents.
     by_class : list of ndarray of bool, shape (n,)
-        The negatives and the positives.
+        Masks of the negatives and of the positives.
     """
     negative, positive = by_class
-    # How well each negative and each positive is told from the other class, (V, m) each.
+    # Placement values of the negatives and of the positives, (V, m) each.
     placements = [
         np.stack([_placement_values(-row, negative, positive, weights) for row in matrix]),
         np.stack([_placement_values(row, positive, negative, weights) for row in matrix]),
@@ -132,9 +138,9 @@ def placement_covariance(
 
 
 def _placement_values(scores, of_class, reference, weights):
-    """Return the share of a reference class that scores lower than each example of a class.
+    """Return the placement values: the share of the reference class below each example's score.
 
-    Ties count one half.
+    Ties count as one half.
     """
     order = np.argsort(scores[reference], kind="stable")
     sorted_scores = scores[reference][order]
@@ -147,20 +153,20 @@ def _placement_values(scores, of_class, reference, weights):
 
 
 def _cross_products(values, weight):
-    """Return the weighted sums of products about the means, (V, V), of rows (V, m)."""
+    """Return the weighted sums of centred cross products, (V, V), of the rows (V, m)."""
     centered = values - np.average(values, axis=1, weights=weight)[:, None]
     return (centered * weight) @ centered.T
 
 
 def _to_correlation(covariance):
-    """Return the correlation, NaN where there is no variance."""
+    """Return the correlation matrix, with NaN for a variance of 0."""
     sd = np.sqrt(np.diag(covariance))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.clip(covariance / np.outer(sd, sd), -1, 1)
 
 
 def _rank_correlation(matrix, weights, by_class):
-    """Return the rank correlation within a class, the mean of both where both have one."""
+    """Return the rank correlation within the classes, averaged over classes if both have one."""
     correlations = []
     for of_class in by_class:
         ranks = [_placement_values(row, of_class, of_class, weights) for row in matrix]
@@ -173,11 +179,11 @@ def _rank_correlation(matrix, weights, by_class):
 
 def _unbiased(r, weights, by_class):
     """
-    Return correlations r without most of their small-sample bias.
+    Return correlations r, corrected for most of their small-sample bias.
 
-    It is r (1 + (1 - r^2) / (2 (n - 4))), after Olkin and Pratt, with Satterthwaite's number n for
-    the variance of an area, to which a class adds one over its size. Below n = 6 the correction
-    stays as it is there.
+    The corrected value is r (1 + (1 - r^2) / (2 (n - 4))), after Olkin and Pratt. n is
+    Satterthwaite's effective number for the variance of an area, to which each class contributes
+    one over its size. n is at least 6.
     """
     totals = np.array([weights[of_class].sum() for of_class in by_class])
     shares = 1 / totals / (1 / totals).sum()
@@ -186,8 +192,11 @@ def _unbiased(r, weights, by_class):
 
 
 def _symmetric_root(correlation):
-    """Return the symmetric root of the nearest correlation; copies have equal columns."""
+    """Return the symmetric root of the nearest correlation matrix.
+
+    Identical classifiers have equal columns.
+    """
     values, vectors = np.linalg.eigh(correlation)
-    values = np.where(values > 1e-12 * values[-1], values, 0.0)  # else rounding
+    values = np.where(values > 1e-12 * values[-1], values, 0.0)  # remove rounding errors
     root = (vectors * np.sqrt(values)) @ vectors.T
     return root / np.linalg.norm(root, axis=0)

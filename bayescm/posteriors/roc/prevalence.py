@@ -1,10 +1,10 @@
 """
-The share of the positive class among the scores: known, estimated, or with a prior.
+The prevalence of the positive class: known, or estimated from the sample with a prior.
 
-With n_c examples of class c, the shares of C classes in the sample are Dirichlet(1 / C + n_c): of
-two classes a beta with Jeffreys' prior. Where the examples have importance weights, n_c is the
-effective number of examples, and the shares in the population are these times the mean weight of an
-example of each class (`class_weights`), over their sum.
+With n_c examples of class c, the frequencies of C classes have a Dirichlet(1 / C + n_c) posterior.
+For two classes, this is a beta posterior with Jeffreys' prior. If the examples have importance
+weights, n_c is the effective number of examples. The frequencies are then multiplied by the mean
+weight of an example of each class (`class_weights`) and normalised.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from bayescm.validate import fail
 
 
 def class_weights(evidence, weights, codes, classes: int) -> np.ndarray:
-    """Return how much an example of each class counts in the population, (C,)."""
+    """Return the mean importance weight of an effective example of each class, (C,)."""
     if "importance" not in evidence:
         return np.ones(classes)
     total = np.bincount(codes, evidence["importance"].values, classes)
@@ -21,7 +21,7 @@ def class_weights(evidence, weights, codes, classes: int) -> np.ndarray:
 
 
 def known_prevalence(evidence, positive: np.ndarray) -> float | None:
-    """Return the prevalence of the evidence where its weights do not give it, else None."""
+    """Return the prevalence given by the evidence or its importance weights, else None."""
     if "prevalence" in evidence.coords:
         return evidence.coords["prevalence"].item()
     if "importance" not in evidence:

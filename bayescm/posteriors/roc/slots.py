@@ -1,27 +1,27 @@
 r"""
-Where the score of a new example may lie: the slots between the scores, and their weights.
+Slots between the observed scores, in which the score of a new example can be, and their weights.
 
-Sorted from the top, the scores of a test set leave *slots*: the open intervals between neighbouring
-scores (and beyond both ends), and the scores that several examples share. Given the sample, the
-probabilities of the slots in each class have a Dirichlet distribution, whose parameters this file
-computes. Let x_1 > ... > x_D be the distinct scores of one class, on which its examples have the
-weights w_1, ..., w_D (how many there are, or what they count for), and h_d = min(w_d, 1) / 2:
+The *slots* are the open intervals between neighbouring scores, the intervals beyond both ends, and
+the scores that several examples share. Given the sample, the probabilities of the slots in each
+class have a Dirichlet distribution. This module computes its parameters.
 
-- the gap between x_d and x_{d+1} has the weight h_d + h_{d+1}, where h_0 = h_{D+1} = 0. Without
-  ties and weights these are the 1/2, 1, ..., 1, 1/2 of `bayescm.models.scores`;
-- the score x_d itself has the rest, max(w_d - 1, 0);
-- a gap that scores of the other class cut into pieces spreads its weight evenly over them: a piece
-  is an interval, and a score on which the other class has the weight c counts as max(c - 1, 0) of
-  them.
+Let x_1 > ... > x_D be the distinct scores of one class, w_1, ..., w_D the total weights of its
+examples with these scores (without weights, their numbers), and h_d = min(w_d, 1) / 2.
 
-So the weights of a class sum to that of its examples: their number, or with importance weights
-their effective number, after Kish (`bayescm.from_scores`). Ties take weight from the intervals and
-put it on the score, where a positive and a negative example are ranked at random.
+- The gap between x_d and x_{d+1} has the weight h_d + h_{d+1}, with h_0 = h_{D+1} = 0. Without ties
+  and weights, these are the weights 1/2, 1, ..., 1, 1/2 of `bayescm.models.scores`.
+- The score x_d itself has the remaining weight, max(w_d - 1, 0).
+- If scores of the other class cut a gap into pieces, its weight is spread evenly over them. Each
+  interval is one piece. A score at which the other class has the weight c counts as max(c - 1, 0)
+  pieces.
 
-Several classifiers, or classes against the rest, have slots of their own for the same examples.
-Each class is then a line of the length of its weights, which every one of them cuts into its slots,
-and on which each example has a piece of its own. The common refinement of all these cuts are the
-*cells*.
+The weights of a class therefore sum to the total weight of its examples. This is their number or,
+with importance weights, Kish's effective number (`bayescm.from_scores`). Ties move weight from the
+intervals to the score, at which a positive and a negative example are ranked at random.
+
+Several classifiers, or several one-vs-rest problems, have different slots for the same examples.
+Represent each class as a line whose length is the total weight, with one segment for each example.
+Each problem cuts this line into its slots. The *cells* are the common refinement of all cuts.
 
 References
 ----------
@@ -38,33 +38,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Many scores are counted in blocks: see `block_weights` for what that costs in precision, and
-# docs/validation/speed.md for what it buys.
-_MANY = 1_000_000  # scores above which they are counted in blocks
-_BLOCKS = 1 << 16  # about so many blocks
-_CHUNK = 1 << 18  # scores that are counted at a time
+# A large number of scores is counted in blocks. See `block_weights` for the loss of precision, and
+# docs/validation/speed.md for the gain in speed.
+_MANY = 1_000_000  # number of scores above which blocks are used
+_BLOCKS = 1 << 16  # approximate number of blocks
+_CHUNK = 1 << 18  # number of scores counted at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Slots:
     """
-    The slots of one ROC curve: of one classifier, and one class against the rest.
+    Slots of one ROC curve: of one classifier, and one class versus the rest.
 
     Attributes
     ----------
     scores : ndarray, shape (D,)
-        The distinct scores, the highest first.
+        Distinct scores, in decreasing order.
     interval_index : ndarray of int, shape (D + 1,)
-        The slot that is the interval below the d highest scores.
+        Index d is the slot of the interval below the d highest scores.
     concentration : ndarray, shape (2, J)
-        Dirichlet parameters of the negatives and of the positives, the highest slot first.
+        Dirichlet parameters of the negatives and of the positives, highest slot first.
     tied : ndarray of bool, shape (J,)
-        Whether a slot is a score that examples of one class share.
+        Whether a slot is a score that several examples of one class share.
     start : ndarray, shape (n,)
-        The weight of the examples of the same class that come before each one, from the top.
+        Total weight of the examples of the same class that precede each example, highest first.
     positive : ndarray of bool, shape (n,)
+        Whether each example is positive.
     open_ends : tuple of int
-        The number of slots above the highest negative, and above the gap below the lowest positive.
+        Number of slots above the highest negative, and above the gap below the lowest positive.
     """
 
     scores: np.ndarray
@@ -76,7 +77,7 @@ class Slots:
     open_ends: tuple[int, int]
 
     def above(self, thresholds: np.ndarray) -> np.ndarray:
-        """Return how many slots lie at or above each threshold; a fraction of one inside a gap."""
+        """Return the number of slots at or above each threshold, with fractions inside a gap."""
         rank = np.searchsorted(-self.scores, -np.asarray(thresholds, float), side="right")
         high = self.scores[np.maximum(rank - 1, 0)]
         low = self.scores[np.minimum(rank, len(self.scores) - 1)]
@@ -85,9 +86,10 @@ class Slots:
             fraction = (high - thresholds) / (high - low)
         fraction = np.where(np.isfinite(high) & np.isfinite(low), fraction, 0.5)
         number = self.interval_index[rank] + np.where(inside, fraction, 0.0)
-        # A new score may be higher than all of the sample, and how much higher is not known: above
-        # the highest one a finite threshold has the whole first slot, as without examples there.
-        # The same holds for the last slot below the lowest. An infinite threshold has all or none.
+        # A new score can be higher than all observed scores, by an unknown amount. The whole first
+        # slot is therefore above a finite threshold that exceeds the highest score. Likewise, the
+        # last slot is below a finite threshold that is lower than the lowest score. Infinite
+        # thresholds have all slots or none above them.
         finite, every = np.isfinite(thresholds), float(self.concentration.shape[1])
         number = np.where(rank == 0, np.where(finite, 1.0, 0.0), number)
         lowest = np.asarray(thresholds) < self.scores[-1]
@@ -101,11 +103,11 @@ def slots_of(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> S
     Parameters
     ----------
     scores : ndarray, shape (n,)
-        Higher means more likely positive; infinite ones are the most extreme values.
+        Scores. Higher scores mean more likely positive. Infinite scores are allowed.
     positive : ndarray of bool, shape (n,)
-        Both classes occur.
+        Whether each example is positive. Both classes must occur.
     weights : ndarray, shape (n,)
-        How many examples each one stands for, > 0.
+        Number of examples that each score represents, > 0.
     """
     values, rank = np.unique(-scores, return_inverse=True)
     size = len(values)
@@ -113,7 +115,7 @@ def slots_of(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> S
     concentration = np.stack([_class_weights(*weight), _class_weights(*weight[::-1])])
     is_slot = np.ones(2 * size + 1, bool)
     is_slot[1::2] = (concentration[:, 1::2] > 0).any(0)
-    # Negatives first, each class from the top, those that tie as they come: one sort of numbers.
+    # A single sort puts negatives first, then orders by decreasing score, then by position.
     count = len(scores)
     order = np.sort((rank + size * positive) * count + np.arange(count)) % count
     start = np.empty(len(scores))
@@ -133,18 +135,18 @@ def slots_of(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> S
 
 def _class_weights(weight, other):
     """
-    Return the Dirichlet parameters of one class on interval, score, interval, ..., from the top.
+    Return the Dirichlet parameters of one class: interval, score, interval, ..., highest first.
 
     Parameters
     ----------
     weight, other : ndarray, shape (D,)
-        The weight of this class and of the other one on each distinct score of both, from the top.
+        Weights of this class and of the other class at each distinct score of both, highest first.
     """
     occurs = weight > 0
     half = np.minimum(weight, 1) / 2
-    gap = np.concatenate([[0], np.cumsum(occurs)])  # that each interval is a part of
+    gap = np.concatenate([[0], np.cumsum(occurs)])  # index of the gap of each interval
     gap_weight = np.append(half[occurs], 0) + np.append(0, half[occurs])
-    # Pieces that a score of the other class counts as, and all those of each gap.
+    # The number of pieces of each score of the other class, and the total for each gap.
     on_score = np.where(occurs, 0, np.maximum(other - 1, 0))
     pieces = np.bincount(gap) + np.bincount(gap[1:], on_score, gap[-1] + 1)
     interval = (gap_weight / pieces)[gap]
@@ -156,17 +158,21 @@ def _class_weights(weight, other):
 
 def block_weights(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """
-    Return the Dirichlet parameters of both classes, (2, J), the highest slot first.
+    Return the Dirichlet parameters of both classes, (2, J), highest slot first.
 
-    They are the ``concentration`` of `slots_of`, but that very many scores are put together between
-    some of them, which keep slots of their own: the area under the curve moves by a ten-thousandth
-    of its standard deviation, and by less than a hundredth where the classes hardly overlap.
+    They are the ``concentration`` of `slots_of`. If there are very many scores, the slots between
+    randomly chosen scores are merged.
+
+    Notes
+    -----
+    Merging changes the area under the curve by about 0.0001 standard deviations, and by less than
+    0.01 standard deviations if the classes hardly overlap.
     """
     if len(scores) <= _MANY:
         return slots_of(scores, positive, weights).concentration
     chosen = np.random.default_rng(0).integers(0, len(scores), _BLOCKS)
     cuts = np.append(np.unique(scores[chosen])[::-1], -np.inf)
-    # Block 2 d lies between the d-th and the next cut, block 2 d + 1 is the cut itself.
+    # Block 2 d is the interval above cut d, and block 2 d + 1 is the cut itself.
     total = np.zeros((2, 2 * len(cuts)))
     for first in range(0, len(scores), _CHUNK):
         chunk = slice(first, first + _CHUNK)
@@ -181,21 +187,24 @@ def cells(
     curves: Sequence[Slots], weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return the common refinement of the slots that several curves cut the same examples into.
+    Return the common refinement of the slots of several curves of the same examples.
 
     Parameters
     ----------
     curves : sequence of V Slots
-        Of the same n examples.
+        Slots of the same n examples for each curve.
     weights : ndarray, shape (n,)
+        Number of examples that each one represents.
 
     Returns
     -------
     concentration : ndarray, shape (M,)
-        Dirichlet parameter of each cell; the sum over the cells of a slot is the slot's.
+        Dirichlet parameter of each cell. The parameters of the cells in a slot sum to the
+        parameter of the slot.
     example : ndarray of int, shape (M,)
+        Index of the example of each cell.
     slot : ndarray of int, shape (V, M)
-        The slot of each cell in each curve.
+        Slot of each cell in each curve.
     """
     ends = [np.cumsum(slots.concentration, axis=1) for slots in curves]
     example, offset = [np.arange(len(weights))], [np.zeros(len(weights))]
@@ -206,7 +215,7 @@ def cells(
             rank = np.searchsorted(slots.start[members], end[:-1], side="right") - 1
             cut = members[np.maximum(rank, 0)]
             inside = end[:-1] - slots.start[cut]
-            # Else rounding has put the cut beyond the end of the example.
+            # A rounding error can place a cut beyond the end of its example.
             keep = (rank >= 0) & (inside < weights[cut])
             example.append(cut[keep])
             offset.append(inside[keep])
@@ -215,7 +224,7 @@ def cells(
     examples, offsets = examples[order], offsets[order]
     last = np.append(examples[1:] != examples[:-1], True)
     length = np.where(last, weights[examples], np.append(offsets[1:], 0)) - offsets
-    keep = length > 1e-9  # cuts of two curves that are one but for rounding
+    keep = length > 1e-9  # shorter cells come from equal cuts with rounding errors
     examples, offsets, length = examples[keep], offsets[keep], length[keep]
     middle = offsets + length / 2
     slot = [
@@ -226,7 +235,7 @@ def cells(
 
 
 def _slot_at(slots, ends, example, offset):
-    """Return the slot that holds the point of an example's weight at an offset from its start."""
+    """Return the slot at an offset from the start of each example's segment."""
     point = slots.start[example] + offset
     negative, positive = (np.searchsorted(end, point, side="right") for end in ends)
     slot = np.where(slots.positive[example], positive, negative)
@@ -235,23 +244,25 @@ def _slot_at(slots, ends, example, offset):
 
 def block_bounds(slots: Slots, size: int, uncut: np.ndarray | Sequence = ()) -> np.ndarray:
     """
-    Return where to cut the slots into about ``size`` blocks, each light in both classes.
+    Return the bounds of about ``size`` blocks of slots, each with a small weight in both classes.
 
-    Sums of Dirichlet variables are again a Dirichlet, so the distribution at the cuts stays exact;
-    only the shape of the curve inside a block is smoothed. Blocks are finer towards both ends.
+    Sums of Dirichlet variables also have a Dirichlet distribution. The distribution at the bounds
+    is therefore exact, and only the curve inside a block is smoothed. Blocks are finer towards both
+    ends.
 
     Parameters
     ----------
     slots : Slots
     size : int
-        As many slots are not put together at all.
+        Approximate number of blocks. If there are not more slots than this, they are not merged.
     uncut : array_like of float
-        Numbers of slots from the top, as of `Slots.above`: the slots there stay slots of their own.
+        Positions in numbers of slots from the top, as returned by `Slots.above`. The slots at these
+        positions are not merged.
 
     Returns
     -------
     ndarray of int
-        Increasing, from 0 to the number of slots.
+        Increasing bounds, from 0 to the number of slots.
     """
     number = slots.concentration.shape[1]
     if number <= size:
