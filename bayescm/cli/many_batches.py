@@ -1,17 +1,17 @@
 """Files of many batches, for ``bayescm monitor import``."""
 
 import copy
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from bayescm.cli import evidence
-from bayescm.evidence.files import Columns, File, read_columns
-from bayescm.validate import fail
+from bayescm.evidence.files import File, FilePart, read_columns
+from bayescm.validate import fail, suggest
 
 _CELLS = ("tp", "fn", "fp", "tn")
 
@@ -27,6 +27,7 @@ def counts(columns: Any, batch: str, at: str | None) -> xr.DataArray:
     batch, at : str
         The columns of the names and, if there is one, of the times.
     """
+    frame = names_and_times(columns.file, batch, at)
     names = File(columns.file).names
     cells = {name.lower(): name for name in names if name.lower() in _CELLS}
     if len(cells) == len(_CELLS) and columns.predicted not in names:
@@ -34,28 +35,38 @@ def counts(columns: Any, batch: str, at: str | None) -> xr.DataArray:
             option = f"--{min(passed)}"
             what = f"{option} has no effect: the file has TP, FN, FP and TN"
             raise fail(what, ..., "", f"leave {option} out")
-        return _of_cells(columns, batch, at, cells)
+        return _of_cells(columns, frame, batch, at, cells)
+    if len(cells) > 1 and columns.predicted not in names:
+        absent = ", ".join(cell.upper() for cell in _CELLS if cell not in cells)
+        todo = "add the columns, with zeros for a class that was not tested"
+        raise fail(f"{Path(columns.file).name} lacks {absent}", ..., "TP, FN, FP and TN", todo)
     table = evidence.counts(columns, predicted=columns.predicted, by={"batch": batch})
     ids = table["batch"].values
     if at is not None:
-        frame = _one_time_each(read_columns(columns.file, [], by=[batch, at]), batch, at)
-        table = table.assign_coords(at=("batch", frame[ids].to_numpy()))
+        table = table.assign_coords(at=("batch", _one_time_each(frame, batch, at)[ids].to_numpy()))
     return table.assign_coords(batch_id=("batch", [str(value) for value in ids.tolist()]))
 
 
-def _of_cells(columns, batch, at, cells):
+def _of_cells(columns, frame, batch, at, cells):
     """Return the counts of a file with a row for each batch."""
     from bayescm.evidence import from_cells
 
-    by = [batch, *([] if at is None else [at])]
-    frame = read_columns(columns.file, [], by=by, numbers=list(cells.values()))
+    counts = read_columns(columns.file, [], numbers=list(cells.values()))
     if (again := frame[batch].duplicated()).any():
         what, todo = "a batch has several rows", "leave one row for each batch"
         raise fail(what, frame[batch][again].iloc[0], "one row for each", todo)
-    numbers = {name: frame[column].to_numpy() for name, column in cells.items()}
-    if any((values % 1 != 0).any() for values in numbers.values()):
-        raise fail("TP, FN, FP and TN of a batch", "fractions", "whole numbers", "correct them")
-    whole = {name: values.astype(np.int64) for name, values in numbers.items()}
+    whole = {}
+    for name, column in cells.items():
+        values = counts[column].to_numpy(float)
+        if (wrong := ~(values >= 0) | (values % 1 != 0)).any():
+            first = int(np.argmax(wrong))
+            what = f"{column} of batch {frame[batch].iloc[first]!r} is not a number of examples"
+            raise fail(what, values[first].item(), "whole numbers >= 0", "correct it")
+        whole[name] = values.astype(np.int64)
+    if (empty := sum(whole.values()) == 0).any():
+        todo = "leave these rows out, or record each by bayescm monitor add --allow-empty"
+        names = frame[batch][empty].tolist()[:5]
+        raise fail("batches have no examples", names, "at least one example each", todo)
     table = from_cells(**whole)
     if columns.labels is not None or columns.positive is not None:
         labels, positive = columns.labels or [], columns.positive
@@ -92,21 +103,52 @@ def by_slices(
     batch, at
         See `counts`.
     read : callable
-        From the columns, with a file of one batch, to its evidence.
+        From the columns, with the rows of one batch as their file, to its evidence.
     """
-    file = File(columns.file)
-    for name in (batch, *([] if at is None else [at])):
-        if name not in file.names:
-            todo = "name it by --batch-column" if name == batch else "name it by --at-column"
-            raise fail("no such column", name, file.names, todo)
-    frame = file.columns(Columns(tuple(file.names)))
+    frame = names_and_times(columns.file, batch, at)
     times = None if at is None else _one_time_each(frame, batch, at)
-    with tempfile.TemporaryDirectory() as folder:
-        for name, rows in frame.groupby(batch, sort=False, observed=True):
-            part = copy.copy(columns)
-            part.file = str(Path(folder) / "batch.csv")
-            rows.to_csv(part.file, index=False)
-            yield str(name), read(part), None if times is None else times[name]
+    frames: dict = {}
+    codes, batches = pd.factorize(frame[batch])
+    places = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    for name, rows in zip(batches.tolist(), places, strict=True):
+        part = copy.copy(columns)
+        part.file = FilePart(columns.file, rows, frames)
+        try:
+            batch_evidence = read(part)
+        except ValueError as problem:
+            if not hasattr(problem, "what"):
+                raise
+            what = f"batch {str(name)!r}: {problem.what}"
+            raise fail(what, problem.value, problem.expected, problem.advice) from None
+        yield str(name), batch_evidence, None if times is None else times[name]
+
+
+def names_and_times(file: str, batch: str, at: str | None) -> pd.DataFrame:
+    """Return the columns of the names of the batches and of their times, if they have some."""
+    options = {batch: "--batch-column"} | ({} if at is None else {at: "--at-column"})
+    names = File(file).names
+    for name, option in options.items():
+        if name not in names:
+            noun = "batches" if name == batch else "times"
+            todo = f"{suggest(name, names)} name the column of the {noun} by {option}"
+            raise fail(f"{Path(file).name} has no column {name!r}", ..., names, todo.strip())
+    from bayescm.online.encoding import as_utc
+
+    frame = read_columns(file, [], by=[*options])
+    if not len(frame):
+        todo = "write a row for each example or item, or for each batch"
+        raise fail(f"{Path(file).name} has no rows", ..., "", todo)
+    for name in options:
+        if (absent := frame[name].isna().to_numpy()).any():
+            what = f"column {name!r} of {Path(file).name} is empty in {absent.sum()} rows"
+            raise fail(what, ..., "", "complete these rows, or leave them out")
+    for time in [] if at is None else frame[at].unique():
+        try:
+            as_utc(time)
+        except (ValueError, TypeError):
+            what = f"column {at!r} of {Path(file).name} has a value that is not a time"
+            raise fail(what, time, "ISO 8601 (2026-01-31T12:00)", "correct these rows") from None
+    return frame
 
 
 def names_of(batches: Any) -> Iterable[str]:

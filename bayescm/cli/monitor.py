@@ -628,7 +628,8 @@ def _read_batch(as_table, columns, ledger, classifier):
     """
     latest, *earlier = ledger.templates(classifier)
     try:
-        return as_table(copy.copy(columns), latest)
+        with _classes_of(columns, latest):
+            return as_table(copy.copy(columns), latest)
     except ValueError:
         for template in earlier:
             part = copy.copy(columns)
@@ -636,6 +637,26 @@ def _read_batch(as_table, columns, ledger, classifier):
             with contextlib.suppress(ValueError):
                 return as_table(part, template)
         raise
+
+
+@contextlib.contextmanager
+def _classes_of(columns, template):
+    """Give the advice for a class that the ledger does not have, not for a wrong --label."""
+    try:
+        yield
+    except ValueError as problem:
+        what = getattr(problem, "what", "")
+        is_new = what.endswith(("is not a class", "has an unknown label"))
+        if not is_new or template is None or "labels" in columns.passed():
+            raise
+        facts = {**template.attrs, **template.coords}
+        dim = next(name for name in ("actual", "label", "labels") if name in facts)
+        labels = [getattr(label, "item", lambda label=label: label)() for label in facts[dim]]
+        todo = "correct the labels, or add a class by bayescm monitor classes --add"
+        if facts.get("positive") is not None:
+            todo = "correct the labels, or begin another classifier: --classifier NAME --new"
+        allowed = f"the classes of the ledger, {labels}"
+        raise fail(problem.what, problem.value, allowed, todo) from None
 
 
 def _has_rows(path: str) -> bool:
@@ -875,13 +896,18 @@ def import_(
 
     def read(template):
         if as_table is not _counts:
-            slices = many_batches.by_slices(columns, *names, lambda part: as_table(part, template))
-            return list(slices)
+
+            def of_part(part):
+                with _classes_of(part, template):
+                    return as_table(part, template)
+
+            return list(many_batches.by_slices(columns, *names, of_part))
         if template is not None and "actual" in template.coords:
             columns.fill({"labels": template["actual"].values.tolist()})
             if "positive" in template.coords:
                 columns.fill({"positive": template["positive"].item()})
-        counts = many_batches.counts(columns, *names)
+        with _classes_of(columns, template):
+            counts = many_batches.counts(columns, *names)
         counts = _as_truth_values(counts, columns.labels or [])
         _ask_for_positive(columns, counts["actual"].values.tolist(), "positive" in counts.coords)
         return counts

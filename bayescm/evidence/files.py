@@ -300,7 +300,7 @@ def _numbers(column):
 
 
 def read_columns(
-    path: str | Path,
+    path: "str | Path | FilePart",
     labels: Sequence[str],
     *,
     by: Sequence[str] = (),
@@ -350,6 +350,10 @@ def read_columns(
         If points in weights, as in 1.250, could be thousands separators. The same for scores, if
         there are also integers such as 980.
     """
+    if isinstance(path, FilePart):
+        asked: dict[str, Any] = {"labels": [*labels], "by": [*by], "numbers": [*numbers]}
+        asked |= {"weights": weights, "numeric_labels": numeric_labels, "decimal": decimal}
+        return path.select(asked | {"thousands": thousands, "records": records})
     file = File(path, decimal=decimal, thousands=thousands, records=records)
     scores, numbers = numbers, [*numbers, *([weights] if weights else [])]
     for name in (*labels, *by, *numbers):
@@ -367,6 +371,38 @@ def read_columns(
     if numeric_labels:
         places |= {name: as_numbers(frame[name]) for name in labels}
     return _one_kind(frame.assign(**places), *labels)
+
+
+class FilePart(os.PathLike):
+    """
+    Some rows of a file, for `read_columns`. The parts of a file share the columns that were read.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    rows : ndarray of int
+        The places of the rows.
+    frames : dict
+        The columns of the whole file that were read so far, shared by all parts.
+    """
+
+    def __init__(self, path: str, rows: np.ndarray, frames: dict[str, pd.DataFrame]):
+        self.path, self.rows, self.frames = path, rows, frames
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def select(self, asked: dict[str, Any]) -> pd.DataFrame:
+        """Return these rows of the columns that the keywords of `read_columns` name."""
+        key = repr(asked)
+        if key not in self.frames:
+            self.frames[key] = read_columns(self.path, **asked)
+        rows = self.frames[key].take(self.rows).reset_index(drop=True)
+        categorical = [name for name in rows if isinstance(rows[name].dtype, pd.CategoricalDtype)]
+        return rows.assign(
+            **{name: rows[name].cat.remove_unused_categories() for name in categorical}
+        )
 
 
 def _numeric(numeric_labels, labels, positive):

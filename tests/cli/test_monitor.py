@@ -440,6 +440,61 @@ def test_item_scores_are_imported_from_any_table(run, tmp_path):
     assert (code, "--batch-column" in said.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("day,s\na,1\n", (), "m.csv has no column 'batch'. Expected 'day' or 's'"),
+        ("day,s\na,1\n", (), "name the column of the batches by --batch-column"),
+        ("day,tp,fn,fp,tn\na,1,1,1,1\n", (), "by --batch-column"),
+        ("day,s\na,1\n", ("--score", "s"), "by --batch-column"),
+        ("batch,actual,predicted\n", (), "m.csv has no rows"),
+        ("batch,item,s\n", ("--score", "s", "--range", "0,1"), "m.csv has no rows"),
+        (
+            "batch,s,item\na,0.5,x\n,0.5,x\n",
+            ("--score", "s"),
+            "'batch' of m.csv is empty in 1 rows",
+        ),
+        ("batch,actual,predicted\n,1,1\na,1,1\n", (), "'batch' of m.csv is empty in 1 rows"),
+        (
+            "batch,actual,predicted,t\na,1,1,2026-01-02\nb,1,1,monday\n",
+            ("--at-column", "t"),
+            "column 't' of m.csv has a value that is not a time: 'monday'",
+        ),
+        ("batch,actual,predicted\na,1,1\n", ("--at-column", "t"), "by --at-column"),
+        ("batch,tp,fn,fp\na,1,1,1\n", (), "m.csv lacks TN"),
+        ("batch,tp,fn,fp,tn\na,1,1,1,1\nb,-1,1,1,1\n", (), "tp of batch 'b' is not a number"),
+        ("batch,tp,fn,fp,tn\na,1,1,1,1\nb,0,0,0,0\n", (), "monitor add --allow-empty"),
+        (
+            "batch,item,s\na,1,0.5\nb,1,1.5\n",
+            ("--score", "s", "--range", "0,1"),
+            "batch 'b': a score lies outside the range: 1.5",
+        ),
+        (
+            "batch,item,s\na,1,0.5\nb,1,x\n",
+            ("--score", "s", "--range", "0,1"),
+            "column 's' of m.csv has text where a number belongs: 'x'",
+        ),
+    ],
+)
+def test_an_import_says_what_is_wrong_with_the_file(run, tmp_path, text, options, message):
+    (tmp_path / "m.csv").write_text(text)
+    code, said = run("import", "m.csv", "--store", "e.db", *options)
+    assert (code, message in said.err) == (2, True), said.err
+    assert not (tmp_path / "e.db").exists()
+
+
+def test_a_class_that_the_ledger_lacks_is_added_to_it(run, tmp_path):
+    (tmp_path / "m.csv").write_text("batch,actual,predicted\na,x,x\na,y,x\na,y,y\n")
+    (tmp_path / "n.csv").write_text("batch,actual,predicted\nb,x,x\nb,z,x\n")
+    store = ("--store", "e.db")
+    assert run("import", "m.csv", *store, "--no-positive")[0] == 0
+    for command in ("import n.csv", "add n.csv --batch b"):
+        code, said = run(*command.split(), *store)
+        assert (code, "by bayescm monitor classes --add" in said.err) == (2, True), said.err
+    assert run("classes", *store, "--add", "z")[0] == 0
+    assert "1 batches of classifier recorded" in run("import", "n.csv", *store)[1].out
+
+
 def test_a_file_with_one_record_is_not_empty(run, tmp_path):
     (tmp_path / "one.jsonl").write_text('{"actual": 1, "predicted": 1}')
     (tmp_path / "none.csv").write_text("actual,predicted\n")
