@@ -11,7 +11,7 @@ joins them. The posterior variance of an area has two parts, with different corr
 - The second part is uncertainty about scores in the gaps and beyond the ends, such as unobserved
   heavy tails. It is similar for classifiers on the same examples, and has the correlation
   1 - (1 - rho) / 8. The factor 1/8 was found by simulation, not derived
-  (docs/background/curves.md, "Differences between classifiers").
+  (docs/background/curve-differences.md).
 
 Let s_1 and s_2 be the ratios of DeLong's variance to the posterior variance of two areas, at most
 1. The correlation of the copula is
