@@ -180,8 +180,8 @@ from numpy.typing import ArrayLike
 CENTRING = 2.0
 
 # Measured on about fifty combinations of learner, data set, size and number of folds
-# (docs/background/one-cross-validation.md). Standard deviation of the separations, in units of u. The
-# error beyond the binomial one is 0.2 to 1.3 u**2 and hardly depends on the learner.
+# (docs/background/one-cross-validation.md). Standard deviation of the separations, in units of u.
+# The error beyond the binomial one is 0.2 to 1.3 u**2 and hardly depends on the learner.
 SEPARATION = 1.0
 # Measured with halves (docs/background/halves.md). Variance of the thresholds at half the size of
 # the data, relative to the full size.
