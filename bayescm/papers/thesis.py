@@ -99,8 +99,8 @@ def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFra
     Return the exact coverage of the equal-tailed interval for F1.
 
     The thesis varies precision and recall separately and drops pairs that no matrix has. Here, the
-    n examples that are positive or predicted positive are true positives or errors, on which F1
-    depends alone. The share of true positives among them is the Jaccard index F / (2 - F).
+    n examples that are positive or predicted positive are true positives or errors, and F1
+    depends only on these. The share of true positives among them is the Jaccard index F / (2 - F).
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def matrix(counts: xr.DataArray, shares: np.ndarray, ends: np.ndarray, total: st
     counts : DataArray
         Counts, dims (actual, predicted).
     shares, ends : ndarray, shape (C, C), (C, C, 2)
-    whole : str
+    total : str
         Denominator of the shares, in words.
     """
     names = [_text(label) for label in counts["actual"].values]
@@ -116,7 +116,7 @@ def curves(traces: list[dict[str, Any]], across: str, up: str) -> "Figure":
 
     Parameters
     ----------
-    drawn : list of dict
+    traces : list of dict
         Properties of each curve: ``name``, ``color``, points ``x`` and ``y``, and a ``band`` (n, 2)
         over a ``grid`` (n,).
     across, up : str

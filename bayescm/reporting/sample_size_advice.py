@@ -77,7 +77,7 @@ def open_questions(
     Parameters
     ----------
     evidence : Dataset
-        Outcomes of classifiers. Other types of evidence give no sentences.
+        Outcomes of classifiers. For other types of evidence, the list is empty.
     comparison : DataFrame
         Result of `bayescm.compare`.
     measures : sequence
