@@ -3,7 +3,7 @@ Agreement between raters of the same examples, and estimates of the true classes
 
 `agreement` treats the examples as a random sample. The frequencies of label patterns have a
 Dirichlet posterior, and measures such as kappa are functions of these frequencies. `true_classes`
-and `assumed_dependence` use the model `noisy_labels`, in which every rater may be wrong.
+and `assumed_dependence` use the model `noisy_labels`, which allows every rater to be wrong.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -188,7 +188,7 @@ def true_classes(
     evidence : Dataset
         Result of `bayescm.from_raters`.
     concentration : float, optional
-        Prior; see `bayescm.models.noisy_labels`.
+        Prior. See `bayescm.models.noisy_labels`.
     random_seed : int, default 0
     **keywords
         Further keywords of the model: ``dependence``.

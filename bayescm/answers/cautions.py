@@ -17,7 +17,7 @@ from bayescm.measures.display_names import display_label, display_name, with_ind
 from bayescm.posteriors.base import LabelTemplate, Posterior
 
 _MOST_NAMED = 6  # measures, classes or members named in one sentence
-# Probability of the interval with which a point estimate is compared.
+# Probability of the interval that must contain the point estimate.
 _PROB = 0.99
 # Distance from the interval that is too small to matter, relative to its length. Without it the
 # best value, such as a recall of 1, would be outside every equal-tailed interval.

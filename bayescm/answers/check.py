@@ -56,7 +56,7 @@ _EFFECTS = ("fold", "repeat", "group")
 _KEPT = (*CELLS, "outcome", "classifier", *_EFFECTS)
 # Dimensions of results, which the posterior of all members has.
 _OF_ANSWERS = ("classifier", "class")
-# Variables for which the posterior is about a population of similar items or examples.
+# Variables whose posterior describes a population of similar items or examples.
 _OF_ITEMS = ("item_scores", "attempts", "example_cells", "preferences")
 # Nobody will collect more than this multiple of the data.
 _MOST_TIMES = 1024
@@ -103,7 +103,7 @@ def check(
     random_seed : int, default 0
         Seed of the draws that are used for differences and sampled models.
     **keywords
-        Further keywords of the model; see `bayescm.interval`.
+        Further keywords of the model. See `bayescm.interval`.
 
     Returns
     -------
@@ -248,7 +248,7 @@ _EXAMPLE = 'write e.g. "recall > 0.9 @ 0.95" or "f1 - f1[classifier=old] > -0.01
 
 
 class Term(NamedTuple):
-    """A measure, and the part of the evidence to which it refers."""
+    """A measure, and the part of the evidence that it refers to."""
 
     measure: str
     where: dict[str, str]
@@ -279,7 +279,7 @@ class Requirement(NamedTuple):
         return [{by: ", ".join(dict.fromkeys(term.where[by] for term in terms))}]
 
     def differing(self, members: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the members for which the requirement does not compare a measure with itself."""
+        """Return the members whose requirement does not compare a measure with itself."""
         if self.second is None or self.first == self.second:
             return members
         requirements = [(member, self.of(member)) for member in members]
@@ -290,7 +290,7 @@ class Requirement(NamedTuple):
         ]
 
     def parts(self) -> list[tuple]:
-        """Return the distinct parts of the evidence to which the terms refer."""
+        """Return the distinct parts of the evidence that the terms refer to."""
         terms = [self.first] if self.second is None else [self.first, self.second]
         return list(dict.fromkeys(tuple(sorted(_part_labels(term).items())) for term in terms))
 

@@ -109,7 +109,7 @@ def compare(
         Region of practical equivalence of the difference: half its width, or both ends. For ratios,
         it refers to the difference from 1.
     reference : label, optional
-        Member with which all others are compared. By default all pairs are compared.
+        Member to compare all others with. By default all pairs are compared.
     contrast : {"difference", "ratio"}
     of, n, model, concentration, positive
         See `bayescm.interval`.
@@ -123,7 +123,7 @@ def compare(
         Display names of measures, dimensions and labels in the sentences. By default, see
         `bayescm.measures.display_name`.
     **keywords
-        Further keywords of the model; see `bayescm.interval`.
+        Further keywords of the model. See `bayescm.interval`.
 
     Returns
     -------
@@ -545,7 +545,7 @@ def draw_measures(
     Returns
     -------
     Dataset, dims (draw, ..., [class])
-        One variable per measure; NaN if undefined.
+        One variable per measure, with NaN if it is undefined.
     """
     posterior, resolved_measures, of = joint_posterior(
         evidence, measures, question, dim=dim, compared=compared

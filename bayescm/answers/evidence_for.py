@@ -54,7 +54,7 @@ def evidence_for(
     random_seed : int, default 0
         Seed of NUTS and of bridge sampling.
     **keywords
-        Further options of the sampler, such as ``tune`` and ``target_accept``; see `bayescm.fit`.
+        Further options of the sampler, such as ``tune`` and ``target_accept``. See `bayescm.fit`.
 
     Returns
     -------

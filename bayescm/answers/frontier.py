@@ -51,7 +51,7 @@ def frontier(
     Parameters
     ----------
     evidence
-        Evidence on several systems; see `bayescm.compare`.
+        Evidence on several systems. See `bayescm.compare`.
     measure : str or callable
         Measure with one value per system.
     cost : mapping of system to float or array_like (items,), DataFrame or Series
@@ -86,7 +86,7 @@ def frontier(
 
     Notes
     -----
-    Item costs are drawn independently of the measure. Draws in which the measure is 0/0 for any
+    Item costs are drawn independently of the measure. Draws with an undefined measure (0/0) for any
     system are excluded.
 
     See Also

@@ -53,7 +53,7 @@ def heterogeneity(
     prob : float in (0, 1), default 0.95
     kind : {"hdi", "eti"}
     concentration : float or array_like, optional
-        Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
+        Prior pseudo-counts per cell. See `bayescm.models.hierarchical_groups`.
     draws : int, default 20,000
         Number of draws of the direct posterior. If the prior is a function, the model is sampled by
         NUTS instead.

@@ -97,7 +97,7 @@ def interval(
         another family, such as ``partial(pm.Gamma, alpha=2, beta=1)``; the model is then
         sampled.
     positive : label, optional
-        Positive class. Required if the evidence does not define one; overrides it otherwise.
+        Positive class. It overrides the evidence, and is required if the evidence has none.
     draws : int, optional
         Number of draws per matrix, for every measure. By default no draws are needed if the
         distribution is known, and 20,000 are taken otherwise. For groups, more draws also use
@@ -112,7 +112,7 @@ def interval(
     **keywords
         Further keywords of the model, such as ``omega`` of `bayescm.models.pooled_folds`. For
         sampled models, also options of the sampler such as ``tune``, ``chains`` and
-        ``target_accept``; see `bayescm.fit`.
+        ``target_accept``. See `bayescm.fit`.
 
     Returns
     -------
@@ -126,8 +126,8 @@ def interval(
         - ``how``: the method of computation.
         - ``error``: the largest numerical error of a bound. For draws, it is a 95% bound on the
           Monte Carlo error of both ends.
-        - ``undefined``: the largest fraction of the posterior in which the measure is 0/0.
-        - ``covariates``: the covariate values for which the interval is computed.
+        - ``undefined``: the largest fraction of the posterior with an undefined measure (0/0).
+        - ``covariates``: the covariate values of the interval.
 
     Raises
     ------
@@ -461,7 +461,7 @@ class MeasureDistribution:
 
     def interval(self, prob: float = 0.95, kind: str = "hdi") -> xr.DataArray:
         """
-        Return the posterior interval; see `bayescm.interval`.
+        Return the posterior interval. See `bayescm.interval`.
 
         Parameters
         ----------
@@ -682,7 +682,7 @@ def labelled_distributions(
 
 
 def usual_measures(evidence: Any) -> list[str]:
-    """Return the default measures for this type of evidence; raise an error if it has none."""
+    """Return the default measures for this type of evidence, or raise an error if it has none."""
     measures = type_of(evidence).default_measures(evidence)
     if not measures:
         raise fail(NO_LEVEL, ..., "", "use compare(results) or ranks(results)")
@@ -690,7 +690,7 @@ def usual_measures(evidence: Any) -> list[str]:
 
 
 def resolve_measures(posterior: Posterior, measures: Wanted | None) -> list:
-    """Resolve measures for a posterior; raise an error if it does not have one of them."""
+    """Resolve measures for a posterior, or raise an error if it does not have one of them."""
     if posterior.measured:
         return _measured(posterior.measured, measures)
     if measures is None:

@@ -183,7 +183,7 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
     joint : Dataset
         Result of :func:`joint_interval`, or of :func:`bayescm.classical.delta` with ``joint=True``.
     above : mapping of measure to number, optional
-        Thresholds with which the intervals are compared.
+        Thresholds for the intervals.
 
     Returns
     -------

@@ -614,7 +614,7 @@ def _rows_of(rows, index):
 
 
 def _ordered(frame, levels):
-    """Return the columns of the table, with those of the same upper level next to each other."""
+    """Return the columns of the table, grouped by upper level."""
     ranks = [{value: i for i, value in enumerate(dict.fromkeys(frame[name]))} for name in levels]
     columns = set(frame[levels].itertuples(index=False, name=None)) if levels else {()}
     return sorted(
@@ -684,7 +684,7 @@ def _number(value, error, digits, markup):
 
 
 def _one_comparison(comparison, frame, index):
-    """Return a single comparison, concatenating those of a mapping."""
+    """Return a single comparison, after concatenating a mapping of comparisons."""
     if index == ["measure"]:
         what = "measures are not compared with each other"
         raise fail(what, ..., "a summary of several members", "leave `comparison` out")

@@ -117,7 +117,7 @@ def _stratified_order(train, labels, rng):
 
 
 def _numbers(sizes, most):
-    """Convert sizes to numbers of examples; raise an error if they are invalid."""
+    """Convert sizes to numbers of examples, or raise an error if they are invalid."""
     if np.ndim(sizes) != 1 or not len(sizes):
         raise fail("no sizes", sizes, "one or more", "pass `sizes=[50, 100]`")
     return [_number(size, most) for size in sizes]

@@ -43,20 +43,20 @@ def measure(
         positive classes. If their classes differ, only measures with a single value can be
         compared, such as ``"f1_macro"`` or ``"accuracy"``.
     measures : name, function, or sequence of these, optional
-        Measures; see ``measures.resolve``. The default is the same as for `bayescm.summary`.
+        Measures. See ``measures.resolve``. The default is the same as for `bayescm.summary`.
     dim : str, default "classifier"
         Dimension of the members of a mapping, such as ``"data_set"``.
     of : str, default "parameter"
-        Estimand; see `bayescm.interval`. Counts and outcomes support only ``"parameter"``. A fit
+        Estimand. See `bayescm.interval`. Counts and outcomes support only ``"parameter"``. A fit
         supports all estimands of its model.
     group : {"posterior", "prior"}
-        Group of a fit from which the draws are taken.
+        Group of a fit that contains the draws.
     variable : str, optional
         Variable of a fit with cell probabilities, dims (..., actual, predicted), which is used as
         is. By default the variable of the estimand, with measures averaged over the dimensions that
         the model pools over (folds, training sets).
     positive : label, optional
-        Positive class. Required if the evidence does not define one; overrides it otherwise.
+        Positive class. It overrides the evidence, and is required if the evidence has none.
 
     Returns
     -------

@@ -58,7 +58,7 @@ def win_rates(
     systems : sequence of str, optional
         Systems in the table. By default all systems. The strengths are estimated from all votes.
     reference : str, optional
-        System with which all others are compared. By default all pairs are compared.
+        System to compare all others with. By default all pairs are compared.
     prob : float in (0, 1), default 0.95
         Probability of the intervals.
     kind : {"hdi", "eti"}
@@ -68,7 +68,7 @@ def win_rates(
     display_names : mapping of str to str, optional
         Display names of systems in the sentences.
     spread, first, ties : float
-        Priors; see `bayescm.models.preferences`.
+        Priors. See `bayescm.models.preferences`.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def win_rates(
 
 
 def check_draws(draws: Any) -> int:
-    """Check a number of draws; raise an error if it is invalid."""
+    """Check a number of draws and raise an error if it is invalid."""
     return check_whole("draws", draws, 2, "draws", 20000)
 
 
@@ -178,7 +178,7 @@ def check_fit(
         Number of simulated sets of votes.
     random_seed : int, default 0
     spread, first, ties : float
-        Priors; see `bayescm.models.preferences`.
+        Priors. See `bayescm.models.preferences`.
 
     Returns
     -------

@@ -282,7 +282,7 @@ def told_apart(
     Parameters
     ----------
     values : ndarray, shape (size, J)
-        Joint draws without NaN; higher is better.
+        Joint draws without NaN. Higher is better.
     prob : float
     scores : ndarray, shape (J, J), optional
         Mean divided by standard deviation of each difference between row and column. If the
@@ -376,7 +376,7 @@ def _maximal_clique(pair, together):
 
 
 def _without_redundant(cliques, number):
-    """Remove tiers in which every pair also shares another tier."""
+    """Remove tiers whose pairs all share another tier."""
     within = np.zeros((len(cliques), number), np.float32)
     for row, clique in zip(within, cliques, strict=True):
         row[clique] = 1

@@ -166,7 +166,7 @@ def _check_fdr(fdr):
 
 
 def _single_measure(posterior, measure):
-    """Return the requested measure; raise an error if there are several."""
+    """Return the requested measure, or raise an error if there are several."""
     if not isinstance(measure, str) and not callable(measure):
         todo = "ask for each by itself"
         raise fail("one measure at a time", measure, "a name or a function", todo, TypeError)

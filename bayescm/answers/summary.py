@@ -78,7 +78,7 @@ def summary(
     dim : str, default "classifier"
         Name of the column that identifies the members of a mapping, such as ``"data_set"``.
     of : str or sequence of str, default "parameter"
-        Estimand; see `bayescm.interval`. Several estimands, such as ``["population", "typical",
+        Estimand. See `bayescm.interval`. Several estimands, such as ``["population", "typical",
         "finite", "new"]`` for groups, each get their own rows.
     prob, kind, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
@@ -98,8 +98,8 @@ def summary(
         - ``lower``, ``upper``: bounds of the interval.
         - ``how``: the method of computation, and the reason if the interval is not of the requested
           kind.
-        - ``error``: the numerical error of the bounds; see `bayescm.interval`.
-        - ``undefined``: the fraction of the posterior in which the measure is 0/0.
+        - ``error``: the numerical error of the bounds. See `bayescm.interval`.
+        - ``undefined``: the fraction of the posterior with an undefined measure (0/0).
 
         ``attrs`` contains ``prob`` and ``kind``, the values of ``covariates`` if there are any, and
         a ``caution`` if there is reason to doubt the model.
@@ -415,7 +415,7 @@ def sentences(
     prob : float
         Probability of its intervals.
     display_names : mapping of str to str, optional
-        Display names of measures, dimensions and labels; see `bayescm.measures.display_name`.
+        Display names of measures, dimensions and labels. See `bayescm.measures.display_name`.
 
     Examples
     --------
@@ -468,7 +468,7 @@ def by_site(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities with a ``group``; see :func:`bayescm.from_probabilities`.
+        Probabilities with a ``group``. See :func:`bayescm.from_probabilities`.
     measures : sequence of str or callable
     prob : float, default 0.95
     random_seed : int, default 0

@@ -425,12 +425,12 @@ def in_text(
 
 
 def _limited(value, error, most):
-    """Format a number that has an error; return other values unchanged."""
+    """Format a number that has an error, and return other values unchanged."""
     return f"{value:.{decimals(error, most)}f}" if error > 0 else value
 
 
 def text_of(value: Any, error: float, digits: int) -> Any:
-    """Format a number with decimals limited by its error; return other values unchanged."""
+    """Format a number with decimals limited by its error, and return other values unchanged."""
     if not isinstance(value, float | np.floating):
         return value
     if np.isnan(value):

@@ -281,7 +281,7 @@ def blocked_t(values: ArrayLike, *, prob: float = 0.95) -> np.ndarray:
 
 
 def _with_warning(values):
-    """Convert fold values (..., M) to an array; warn if some are NaN."""
+    """Convert fold values (..., M) to an array and warn if some are NaN."""
     values = np.asarray(values, float)
     undefined = np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0).sum()
     if undefined:
@@ -327,7 +327,7 @@ def correlated_t(
     Parameters
     ----------
     first, second : array_like, shape (n,)
-        Scores on the same folds; higher is better. Folds of several repeats are concatenated.
+        Scores on the same folds, higher is better. Folds of several repeats are concatenated.
     n_folds : int
         Number of folds per repeat, at least 2.
     rope : float or (float, float), default 0

@@ -213,7 +213,7 @@ def delta(
     pairs : sequence of (classifier, measure), optional
         Parameters of interest, if not all. The others are NaN.
     scale : {"identity", "logit", "atanh", "log"}
-        Scale on which the interval is symmetric. ``"logit"`` keeps it inside (0, 1), ``"atanh"``
+        Scale of the symmetric interval. ``"logit"`` keeps it inside (0, 1), ``"atanh"``
         inside (-1, 1) and ``"log"`` above 0. For estimates at the end of a scale, the plain
         interval is truncated.
 
@@ -424,15 +424,15 @@ def bootstrap(
         Quantiles of the resampled values, or the bias-corrected and accelerated version.
     resamples : int, default 1000
     pairs : sequence of (classifier, measure), optional
-        Parameters of interest; see :func:`delta`.
+        Parameters of interest. See :func:`delta`.
     random_seed : int or Generator, optional
 
     Returns
     -------
     Dataset
         One variable per measure, dims ``(..., classifier, bound)``, with ``class`` before ``bound``
-        for a measure with one value per class. Resamples in which a measure is 0/0 are excluded. If
-        it is 0/0 in all resamples, the ends are NaN.
+        for a measure with one value per class. Resamples with an undefined measure (0/0) are
+        excluded. If all resamples are undefined, the ends are NaN.
 
     References
     ----------
@@ -480,7 +480,7 @@ def resample(samples: "MultinomialSamples", resamples: int, rng: np.random.Gener
 
 def _bca_levels(draws, estimate, acceleration, tails):
     """
-    Return the levels of the bias-corrected and accelerated bounds; NaN without an estimate.
+    Return the levels of the bias-corrected and accelerated bounds, or NaN without an estimate.
 
     Efron's (1987) z0 is the normal quantile of the share of resamples below the estimate, with ties
     counting half. The level of a tail with quantile z is Phi(z0 + w / (1 - a w)) with w = z0 + z.
@@ -537,7 +537,7 @@ class MultinomialSamples:
     actual : ndarray of int, shape (M,)
     predicted : ndarray of int, shape (J, M)
     sample : ndarray of int, shape (J,)
-        Index of the sample on which each classifier was tested.
+        Index of the test sample of each classifier.
     measures : list of callables
         K measures with W values in total: one each, or one per class.
     selected : ndarray of bool, shape (J, W)

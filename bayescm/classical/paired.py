@@ -25,7 +25,7 @@ def mcnemar(evidence: Any, *, method: str = "mid-p") -> pd.DataFrame:
     """
     Test whether two classifiers have the same accuracy, with McNemar's test.
 
-    The test uses the examples on which exactly one classifier is right. It applies only to
+    The test uses the examples that exactly one classifier predicts correctly. It applies only to
     accuracy. To compare the recall of a class, such as sensitivity, pass only the examples of that
     class to `bayescm.from_classifiers`.
 
@@ -233,7 +233,7 @@ def cochran_q(evidence: xr.Dataset) -> pd.DataFrame:
     Parameters
     ----------
     evidence : Dataset
-        Outcomes of two or more classifiers on the same examples; see
+        Outcomes of two or more classifiers on the same examples. See
         :func:`bayescm.from_classifiers`. For two classifiers, the test equals the asymptotic
         McNemar test.
 

@@ -32,7 +32,7 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes. See :func:`bayescm.from_probabilities`.
     at : array_like, shape (T,), optional
         Probabilities at which to evaluate the band. By default 0, 0.01, ..., 1.
     prob : float, default 0.95
@@ -99,7 +99,7 @@ def corp(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes. See :func:`bayescm.from_probabilities`.
     prob : float, default 0.95
     draws : int, default 1000
         Number of samples simulated from the forecasts for the consistency band.
@@ -171,7 +171,7 @@ def hosmer_lemeshow(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes. See :func:`bayescm.from_probabilities`.
     groups : int, default 10
         Number of groups of approximately equal size, formed by quantiles of the forecasts.
     fitted : bool, default False
@@ -228,7 +228,7 @@ def spiegelhalter_z(evidence: xr.Dataset) -> pd.DataFrame:
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes. See :func:`bayescm.from_probabilities`.
 
     Returns
     -------

@@ -208,7 +208,7 @@ def signed_rank(
     ----------
     results : Dataset or DataFrame
         Result of :func:`bayescm.from_results`, averaged over runs, or a table with one row per data
-        set and one column per classifier; higher is better. For each pair, data sets that lack
+        set and one column per classifier. Higher is better. For each pair, data sets that lack
         either classifier are excluded.
     rope : float or (float, float), default 0
         Region of practical equivalence of the difference: half its width, or both ends.

@@ -40,7 +40,7 @@ def lm_eval(
     filter : str, optional
         Filter of the answers, such as ``"strict-match"``. By default the only one.
     range : (float, float), optional
-        Lowest and highest possible value of a metric with values other than 0 and 1; see
+        Lowest and highest possible value of a metric with values other than 0 and 1. See
         `bayescm.from_item_scores`.
 
     Returns

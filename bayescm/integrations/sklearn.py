@@ -72,7 +72,7 @@ def scorer(
     Returns
     -------
     callable
-        Function ``scorer(estimator, X, y)`` -> float; greater is better. For measures for which
+        Function ``scorer(estimator, X, y)`` -> float. Greater is better. For measures for which
         lower is better, the score is negated, as in scikit-learn's ``neg_log_loss``, and
         ``at="lower"`` is still the conservative bound.
 
@@ -172,7 +172,7 @@ def from_search(
 
 
 def _candidates(params):
-    """Return the names of candidates, made of the parameters in which they differ."""
+    """Return the names of candidates, made of their differing parameters."""
     names = list(dict.fromkeys(name for each in params for name in each))
     differ = [name for name in names if len({repr(each.get(name)) for each in params}) > 1] or names
     return [", ".join(f"{name}={each[name]}" for name in differ if name in each) for each in params]
@@ -261,7 +261,7 @@ def _scores(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Dataset:
 
 
 def _predicted_probabilities(estimator, X, positive):
-    """Return the probabilities of the positive class with its label, or those of all classes."""
+    """Return the probabilities and label of the positive class, or all class probabilities."""
     labels = _classes(estimator)
     if not hasattr(estimator, "predict_proba"):
         todo = "wrap it in CalibratedClassifierCV"
@@ -369,7 +369,7 @@ class _Display:
 
 class ConfusionMatrixDisplay(_Display):
     """
-    Confusion matrix with intervals; see `bayescm.plot_matrix`.
+    Confusion matrix with intervals. See `bayescm.plot_matrix`.
 
     Examples
     --------
@@ -414,7 +414,7 @@ class _ScoreDisplay(_Display):
 
 class RocCurveDisplay(_ScoreDisplay):
     """
-    ROC curve with a band; see `bayescm.plot_roc`.
+    ROC curve with a band. See `bayescm.plot_roc`.
 
     Examples
     --------
@@ -428,7 +428,7 @@ class RocCurveDisplay(_ScoreDisplay):
 
 class PrecisionRecallDisplay(_ScoreDisplay):
     """
-    Precision-recall curve with a band; see `bayescm.plots.plot_precision_recall`.
+    Precision-recall curve with a band. See `bayescm.plots.plot_precision_recall`.
 
     Examples
     --------
@@ -442,7 +442,7 @@ class PrecisionRecallDisplay(_ScoreDisplay):
 
 class CalibrationDisplay(_Display):
     """
-    Calibration curve with a band; see `bayescm.plot_calibration`.
+    Calibration curve with a band. See `bayescm.plot_calibration`.
 
     Examples
     --------

@@ -356,7 +356,7 @@ def lowest(curve: Curve, open_ends: tuple[int, int]) -> Curve:
     ----------
     curve : Curve
     open_ends : tuple of int
-        Open ends; see `bayescm.posteriors.roc.slots.Slots`.
+        Open ends. See `bayescm.posteriors.roc.slots.Slots`.
     """
     top = np.searchsorted(curve.slots_above, open_ends[0], "right") - 1
     bottom = np.searchsorted(curve.slots_above, open_ends[1], "left")

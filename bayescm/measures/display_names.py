@@ -55,7 +55,7 @@ def display_name(measure: str | Callable, display_names: DisplayNames = None) ->
     Parameters
     ----------
     measure : str or callable
-        Name of a measure; see `resolve`. The name of a custom function is also accepted.
+        Name of a measure. See `resolve`. The name of a custom function is also accepted.
     display_names : mapping of str to str, optional
         Display names that override the defaults.
 
@@ -112,7 +112,7 @@ def names_in_call(measures: Iterable[str | Callable]) -> dict[str, str]:
 
 
 def check_display_names(display_names: DisplayNames) -> Mapping[Any, str]:
-    """Check a mapping of display names; raise an error if it is invalid."""
+    """Check a mapping of display names and raise an error if it is invalid."""
     if display_names is None:
         return _of_document.get() or {}
     todo = 'pass e.g. {"f1": "F1 (macro)"}'

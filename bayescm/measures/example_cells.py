@@ -112,7 +112,7 @@ class ExampleCells:
     importance : bool
         Whether weights are importance weights of single examples, rather than numbers of examples.
     disagreement : bayescm.inference.bayesian_bootstrap.Disagreement, optional
-        Pseudo-examples on which several systems disagree.
+        Pseudo-examples with disagreement between systems.
     """
 
     tp: np.ndarray
@@ -248,7 +248,7 @@ class ExampleCells:
         return influence
 
     def defined(self, formula: Callable, places: Sequence[int] | None = None) -> np.ndarray:
-        """Return the labels for which a formula is defined in the sample, as a mask (K, L)."""
+        """Return a mask (K, L) of the labels with a defined formula in the sample."""
         return ~np.isnan(formula(*self._sample(formula, places)[0]))
 
     def _gammas(self, counts, effective, size):
@@ -327,7 +327,7 @@ class ExampleCells:
         return average(values, by_label[:, None])
 
     def _curve_values(self, formula, score, actual, weight):
-        """Return a formula of the curve of each label, (S, K, L); NaN if it is undefined."""
+        """Return a formula of the curve of each label, (S, K, L), or NaN if it is undefined."""
         values = np.full((len(weight), *score.shape[::2]), np.nan)
         for system, label in np.ndindex(values.shape[1:]):
             if 0 < actual[:, label].sum() < len(actual):
@@ -391,7 +391,7 @@ def effective_number(sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
 
 
 def _ratio(first, second):
-    """Return a ratio; 0 if both numbers are 0."""
+    """Return a ratio, or 0 if both numbers are 0."""
     return np.divide(first, second, out=np.zeros(np.shape(first)), where=np.asarray(second) > 0)
 
 

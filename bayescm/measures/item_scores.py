@@ -36,7 +36,7 @@ class ScoreDistribution:
     end_weight : ndarray, shape (S, 2)
         Weights of the pseudo-items at these ends.
     disagreement : bayescm.inference.bayesian_bootstrap.Disagreement, optional
-        Pseudo-items on which several systems disagree.
+        Pseudo-items with disagreement between systems.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class ScoreDistribution:
 
     @cached_property
     def pseudo_score(self) -> np.ndarray:
-        """Scores of the systems in the pseudo-items on which they disagree, (S, K, 2)."""
+        """Scores of the systems in pseudo-items with disagreement, (S, K, 2)."""
         return self.disagreement.scores(self.score, *self.ends)
 
     def of(self, function: Callable[[np.ndarray], np.ndarray]) -> "ScoreDistribution":

@@ -94,7 +94,7 @@ def _predicted(tree, group, cells):
 
 def as_measures(measures: str | Callable | Sequence[str | Callable], cells: xr.DataArray) -> list:
     """
-    Resolve measures; raise an error if these cells do not determine one of them.
+    Resolve measures, or raise an error if these cells do not determine one of them.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _warn_of_columns(means, cells):
 
 
 def several(measures: Any) -> list:
-    """Convert the requested measures to a list; raise an error if it is empty."""
+    """Convert the requested measures to a list, or raise an error if it is empty."""
     single = isinstance(measures, str) or not isinstance(measures, Iterable)
     names = [measures] if single else list(measures)
     if not names:
@@ -181,7 +181,7 @@ def several(measures: Any) -> list:
 
 
 def one_number(measure: str | Callable) -> Measure:
-    """Resolve a measure; raise an error if it is not a single number for two classes."""
+    """Resolve a measure, or raise an error if it is not a single number for two classes."""
     resolved = resolve(measure)
     if np.ndim(resolved(np.ones((2, 2)))):
         todo = "sum over both axes of the cells"
@@ -190,7 +190,7 @@ def one_number(measure: str | Callable) -> Measure:
 
 
 def one_measure(measure: str | Callable, cells: xr.DataArray) -> Any:
-    """Resolve a single measure; raise an error if there are several."""
+    """Resolve a single measure, or raise an error if there are several."""
     resolved = as_measures(measure, cells)
     if len(resolved) > 1:
         names = [each.__name__ for each in resolved]

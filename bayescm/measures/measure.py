@@ -58,7 +58,7 @@ class Measure:
     unit : str, optional
         Unit of the sample size if the measure is a single proportion, such as "positives".
     form : Proportion, Overlap, Cost, FunctionOfCells, ReciprocalOf or CalibrationForm, optional
-        Form in terms of the cells, from which `bayescm.distributions` finds the posterior
+        Form in terms of the cells, which `bayescm.distributions` uses to find the posterior
         distribution. Without a form, the posterior is estimated from draws.
     takes : str
         Variable of a posterior that is the argument of the measure, by default the cells.
@@ -231,7 +231,7 @@ class FunctionOfCells(NamedTuple):
     """
     Form of a function of the cells of two classes, given by its odds.
 
-    ``shares`` names the independent shares of which it is a function, monotone in each:
+    ``shares`` names the independent shares that determine it. It is monotone in each:
 
     - ``"rates"``: recall and false positive rate.
     - ``"columns"``: precision and false omission rate.
@@ -477,7 +477,7 @@ def counts_true_negatives(formula: Callable) -> bool:
 
 @lru_cache(maxsize=256)
 def cells_counted(formula: Callable) -> tuple[bool, ...]:
-    """Test on which of tp, fn, fp and tn a formula depends."""
+    """Test which of tp, fn, fp and tn a formula depends on."""
     levels = [0.0, 0.4, 1.9, 31.0]
     cells = np.meshgrid(*[[0.0, 0.3, 2.7]] * 3, levels, indexing="ij")
     counted = []
@@ -609,7 +609,7 @@ def over_defined_classes(
     measure: Measure, classes: int, values_of: Callable[[Measure], np.ndarray]
 ) -> Measure:
     """
-    Return an average over the classes for which the measure is defined in the sample.
+    Return an average over the classes with a defined measure in the sample.
 
     Parameters
     ----------
@@ -736,7 +736,7 @@ def of_classes(measure: Measure, class_selection: Sequence[str]) -> Measure:
 
 
 def _is_average(measure):
-    """Check whether a formula of one class is averaged, unlike that of balanced accuracy."""
+    """Check whether a formula of one class is averaged, which excludes balanced accuracy."""
     return isinstance(measure.compute, partial) and measure.compute.func is over_all
 
 

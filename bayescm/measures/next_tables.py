@@ -72,7 +72,7 @@ def of_joint_cells(
     """
     counts = counts.transpose(..., "cell")
     number, classes, lead = 1 if members is None else members.size, len(labels), counts.shape[:-1]
-    # The model does not contain rows in which the true class is the abstention label.
+    # The model does not contain rows with the abstention label as the true class.
     padded = np.zeros((*lead, classes ** (1 + number)))
     padded[..., : counts.shape[-1]] = counts.values
     joint = padded.reshape(*lead, *[classes] * (1 + number))

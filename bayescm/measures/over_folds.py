@@ -25,7 +25,7 @@ def fold_micro(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
     Returns
     -------
     DataArray
-        Measure without the dimensions ``repeat`` and ``fold``; NaN if it is undefined.
+        Measure without the dimensions ``repeat`` and ``fold``, or NaN if it is undefined.
 
     References
     ----------

@@ -41,9 +41,9 @@ class Strengths:
     strength : ndarray, shape (S, K)
         Log odds relative to the mean of all systems.
     first : ndarray, shape (S,)
-        Advantage of the system shown first, in log odds; 0 if the order is unknown.
+        Advantage of the system shown first, in log odds (0 if the order is unknown).
     tie : ndarray, shape (S,)
-        Tie parameter nu >= 0; 0 if there are no ties.
+        Tie parameter nu >= 0 (0 if there are no ties).
 
     Examples
     --------
@@ -143,7 +143,7 @@ def _half_of_wins_over_losses(eta, tie):
 
 
 def _share_of_ties(eta, tie):
-    """Return nu / (exp(eta/2) + exp(-eta/2) + nu); NaN without a tie parameter."""
+    """Return nu / (exp(eta/2) + exp(-eta/2) + nu), or NaN without a tie parameter."""
     small = np.exp(-np.abs(eta) / 2)
     tie = np.where(tie > 0, tie, np.nan)
     return tie * small / (1 + small**2 + tie * small)

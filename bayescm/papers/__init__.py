@@ -52,7 +52,7 @@ def run_paper(
     replications : int
         Number of data sets simulated for each case.
     jobs : int or str
-        Number of processes (-1: one per core), or the address of a Dask scheduler; see
+        Number of processes (-1: one per core), or the address of a Dask scheduler. See
         `bayescm.simulation.run`.
     seed : int
     data : str, optional
@@ -162,7 +162,7 @@ def gaps(
     Parameters
     ----------
     table : DataFrame
-        Table with replicated and published figures; see `beside`.
+        Table with replicated and published figures. See `beside`.
     replications : int
         Number of replications in the paper.
     reason : callable

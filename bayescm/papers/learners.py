@@ -130,7 +130,7 @@ def read_rows(name: str, folder: str | None) -> tuple[np.ndarray, np.ndarray]:
 
 
 def find_file(name: str, source: str, folder: str | None) -> Path:
-    """Return the path of a data file in a folder or its ``uci``; otherwise state its source."""
+    """Return the path of a data file in a folder or its ``uci``."""
     for directory in [] if folder is None else [Path(folder), Path(folder) / "uci"]:
         if (directory / name).exists():
             return directory / name
@@ -268,7 +268,7 @@ def classifier(name: str, *, gamma: float | None = None, seed: int = 0) -> Any:
 @dataclass(frozen=True)
 class CrossValidation:
     """
-    Sample of a population on which a classifier is cross-validated.
+    Sample of a population, used to cross-validate a classifier.
 
     Attributes
     ----------
@@ -348,12 +348,12 @@ def expected_measures(
     training_sets : int
         Number of training sets, each with ``share * size`` examples.
     test_size : int
-        Number of new examples on which each trained classifier is evaluated.
+        Number of new examples to evaluate each trained classifier.
 
     Returns
     -------
     mapping of str to two floats
-        Expected measures, excluding training sets for which a measure is undefined.
+        Expected measures, excluding training sets with undefined measures.
     """
     tables = []
     for _ in range(training_sets):

@@ -157,7 +157,7 @@ def experiment(name: str, data: str | None = None) -> Experiment:
     Parameters
     ----------
     name : str
-        Table "3" to "10", "12" or "remark-4"; see `table`.
+        Table "3" to "10", "12" or "remark-4". See `table`.
     data : str, optional
         Folder of the data files, for Tables 7 to 10 and 12.
 

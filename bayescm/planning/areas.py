@@ -69,7 +69,7 @@ def plan_auc(
 
     Notes
     -----
-    The search starts at the size implied by Hanley and McNeil's variance; see
+    The search starts at the size implied by Hanley and McNeil's variance. See
     :func:`hanley_mcneil`.
 
     References
@@ -111,7 +111,7 @@ def plan_auc(
 
 
 def _widths(area, prevalence, n, sets, seed, z):
-    """Return the widths of the intervals in simulated test sets; 1 if there is no interval."""
+    """Return the widths of the intervals in simulated test sets, or 1 if there is no interval."""
     rng = np.random.default_rng(check_seed(seed))
     separation, weights, widths = np.sqrt(2) * ndtri(area), np.ones(n), np.ones(sets)
     for index in range(sets):

@@ -72,7 +72,7 @@ def plan_attempts(
     replications : int >= 2, default 20
         Number of data sets simulated for each row.
     concentration : float, default 1
-        Prior; see `models.repeated_items`.
+        Prior. See `models.repeated_items`.
     random_seed : int, default 0
 
     Returns

@@ -74,7 +74,7 @@ def plan_item_scores(
     assurance : float in (0, 1), default 0.9
         Probability of reaching the goal, over future sets of items.
     reference : label, optional
-        For three or more systems, the one with which all others are compared. By default all pairs.
+        For three or more systems, the one to compare all others with. By default all pairs.
     prob : float in (0, 1), default 0.95
         Probability of the interval.
     kind : {"eti", "hdi"}, default "eti"

@@ -70,7 +70,7 @@ def plan_labels(
     prob : float, default 0.95
         Probability of the interval whose width is reported.
     concentration : float, optional
-        Prior; see `bayescm.models.partly_labelled`.
+        Prior. See `bayescm.models.partly_labelled`.
     random_seed : int, default 0
 
     Returns
@@ -135,7 +135,7 @@ def plan_labels(
 
 
 def _stratified_posterior(evidence, concentration) -> PartlyLabelled:
-    """Return the posterior of a single set of examples; raise an error without strata."""
+    """Return the posterior of a single set of examples, or raise an error without strata."""
     if not has_strata(evidence):
         todo = "make it with `from_partly_labelled(actual, predicted, judge)`"
         raise fail("this evidence has no strata of a judge", ..., "partly labelled", todo)
@@ -221,7 +221,7 @@ def choose(
     plan : DataFrame
         Result of `bayescm.planning.plan_labels`.
     actual, predicted, judge
-        Data from which the evidence of the plan was made.
+        Data that were used to make the evidence of the plan.
     design, labels, abstain : optional
         Arguments that were passed to `bayescm.from_partly_labelled`.
     random_seed : int, default 0

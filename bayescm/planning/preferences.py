@@ -56,11 +56,11 @@ class Pilot(NamedTuple):
     precision : ndarray, shape (p, p)
         Precision of the strengths and the other coefficients, at their mode.
     information : ndarray, shape (K, K)
-        Information of one vote on each pair, w; 0 on the diagonal.
+        Information of one vote on each pair, w, with 0 on the diagonal.
     slope : ndarray, shape (K, K)
         Derivative of the win rate of row over column with respect to the strength of the row.
     effect : ndarray, shape (K, K)
-        Factor by which clusters multiply the variance of a difference; 1 without clusters.
+        Factor of the variance of a difference due to clusters (1 without clusters).
     """
 
     posterior: Preferences
@@ -155,7 +155,7 @@ def plan_preferences(
     prob : float in (0, 1), default 0.95
         Probability of the interval.
     spread, first, ties : float
-        Priors; see `bayescm.models.preferences`.
+        Priors. See `bayescm.models.preferences`.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def plan_pairs(
     ties: float = TIES,
 ) -> pd.DataFrame:
     """
-    Return the pairs on which further votes are most informative.
+    Return the most informative pairs for further votes.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def plan_pairs(
     prob : float in (0, 1), default 0.95
         Probability of the intervals whose width is reported.
     spread, first, ties : float
-        Priors; see `bayescm.models.preferences`.
+        Priors. See `bayescm.models.preferences`.
 
     Returns
     -------

@@ -48,7 +48,7 @@ def plan_like(
     random_seed: int,
 ) -> pd.DataFrame:
     """
-    Return the size of a test set similar to a pilot; see `bayescm.plan`.
+    Return the size of a test set similar to a pilot. See `bayescm.plan`.
 
     Parameters have the same meaning as in `bayescm.plan`.
     """

@@ -57,7 +57,7 @@ def plot_calibration(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities, with at most 11 classes; see :func:`bayescm.from_probabilities`.
+        Probabilities, with at most 11 classes. See :func:`bayescm.from_probabilities`.
     prob : float, default 0.95
         Probability of the band, and of the intervals in the legend.
     simultaneous : bool, default True
@@ -220,7 +220,7 @@ def plot_corp(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes. See :func:`bayescm.from_probabilities`.
     prob, draws, random_seed
         See :func:`bayescm.classical.corp`.
     display_names : mapping of str to str, optional

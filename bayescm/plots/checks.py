@@ -151,7 +151,7 @@ def plot_diagnostics(
     measures : str, callable or a sequence of these, optional
         Measures to plot. By default the cell probabilities.
     positive : label, optional
-        Positive class. Required if the fit does not define one; overrides it otherwise.
+        Positive class. It overrides the fit, and is required if the fit has none.
     display_names : mapping of str to str, optional
         Display names of measures and labels, such as ``{"f1": "F-measure", "rf": "random
         forest"}``.

@@ -158,7 +158,7 @@ def _without_index(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _facts(table, stated):
-    """Return rope, prob, kind and contrast; raise an error if the user passed other values."""
+    """Return rope, prob, kind and contrast, or raise an error if the user passed other values."""
     facts = {"rope": 0.0, "prob": 0.95, "kind": "hdi", "contrast": "difference"}
     for name, value in stated.items():
         of_table = table.attrs.get(name)

@@ -37,7 +37,7 @@ def plot_decision_curve(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes. See :func:`bayescm.from_probabilities`.
     thresholds, prevalence, prob, simultaneous, random_seed
         See :func:`bayescm.curves.decision_curve`.
     display_names : mapping of str to str, optional
@@ -104,7 +104,7 @@ def plot_expected_cost(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes; see :func:`bayescm.from_probabilities`.
+        Probabilities of two classes. See :func:`bayescm.from_probabilities`.
     costs, thresholds, prob, random_seed
         See :func:`bayescm.curves.expected_cost`.
     display_names : mapping of str to str, optional
@@ -176,7 +176,7 @@ def plot_risk_coverage(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two or more classes; see :func:`bayescm.from_probabilities`.
+        Probabilities of two or more classes. See :func:`bayescm.from_probabilities`.
     promise, assurance, prob, simultaneous, random_seed
         See :func:`bayescm.curves.risk_coverage`.
     display_names : mapping of str to str, optional

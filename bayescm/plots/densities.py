@@ -86,7 +86,7 @@ def plot_posterior(
     """
     Plot the posterior density of measures, with mean and interval.
 
-    If the distribution of a measure is known, its exact density is plotted; otherwise a kernel
+    If the distribution of a measure is known, its exact density is plotted, and otherwise a kernel
     density estimate from draws. Measures of a future test set (``of="predictive"``) are discrete
     and plotted as steps. Panels of measures with the same finite range share the x axis.
 
@@ -282,7 +282,7 @@ def _mass(distribution, zone, shape):
 
 
 def _check_few(panels):
-    """Return the number of panels; raise an error if there are too many."""
+    """Return the number of panels, or raise an error if there are too many."""
     if len(panels) > MOST:
         todo = "select some, or use plot_forest"
         raise fail("too many panels to read", len(panels), f"at most {MOST}", todo)
@@ -352,7 +352,7 @@ def plot_prior_posterior(
         Measures to plot, with one panel for each measure and index of other dimensions. By default
         the measures of `bayescm.summary`.
     positive : label, optional
-        Positive class. Required if the fit does not define one; overrides it otherwise.
+        Positive class. It overrides the fit, and is required if the fit has none.
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
         "random forest"}``.
@@ -509,7 +509,7 @@ def density(
     ends : pair of float or None
         Range of the plot. Kernel estimates are reflected at its ends.
     shape : tuple of int, optional
-        Shape to which the batch is broadcast.
+        Target shape for broadcasting the batch.
 
     Returns
     -------

@@ -42,7 +42,7 @@ def plot_frontier(
     cost_label : str, default "cost"
         Label of the cost axis, such as ``"dollars per 1,000 answers"``.
     display_names : mapping of str to str, optional
-        Display names of measures and systems; see `bayescm.measures.display_name`.
+        Display names of measures and systems. See `bayescm.measures.display_name`.
     colors : mapping of str to color, optional
         Colours by name, such as ``{"rf": "tab:red"}``. Other names keep the same colour in all
         plots of a session.

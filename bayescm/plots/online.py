@@ -197,7 +197,7 @@ def _of_panel(alarms, name, where, changed, batches):
 
 
 def _needed_classes(name, where, batches):
-    """Return the classes on whose predictions a measure depends."""
+    """Return the classes whose predictions affect a measure."""
     labels = batches.indexes["actual"]
     size = len(labels)
     cells = np.ones((size, size)) + 3 * np.eye(size)

@@ -64,7 +64,7 @@ def plot_preferences(
     ax : matplotlib.axes.Axes, optional
         Axes to plot on. By default a new figure.
     spread, first, ties : float
-        Priors; see `bayescm.models.preferences`.
+        Priors. See `bayescm.models.preferences`.
 
     Returns
     -------

@@ -69,7 +69,7 @@ def plot_sroc(
     prob : float in (0, 1), default 0.95
         Probability of both regions and of the band of the curve.
     concentration : float or array_like, optional
-        Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
+        Prior pseudo-counts per cell. See `bayescm.models.hierarchical_groups`.
     random_seed : int, default 0
     display_names : mapping of str to str, optional
         Display names of measures and labels, instead of the medical terms, such as ``{"recall":
@@ -222,7 +222,7 @@ def plot_studies(
     kind : {"hdi", "eti"}
         Highest-density or equal-tailed intervals.
     concentration : float or array_like, optional
-        Prior pseudo-counts per cell; see `bayescm.models.hierarchical_groups`.
+        Prior pseudo-counts per cell. See `bayescm.models.hierarchical_groups`.
     random_seed : int, default 0
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels, instead of the medical terms, such as

@@ -22,7 +22,7 @@ from bayescm.measures.display_names import (
 from bayescm.validate import fail, suggest
 
 # Okabe and Ito's colour-blind safe palette, and brighter versions for dark backgrounds. Markers and
-# line styles repeat the distinction. The last colour is that of the text.
+# line styles repeat the distinction. The last colour is the text colour.
 _LIGHT = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 _DARK = ["#56B4E9", "#FF9248", "#2FD0A5", "#F0A6CC", "#F0E442", "#9AA7FF"]
 MOST_COLORS = len(_LIGHT) + 1

@@ -59,13 +59,13 @@ def report(
     rope : float, default 0
         Half width of the region of practical equivalence in comparisons of classifiers.
     scores : Dataset, optional
-        Scores of the same examples, for which curves are added.
+        Scores of the same examples, to add curves to the report.
     of, n, model, concentration, positive, draws
         See `bayescm.interval`.
     random_seed : int, default 0
         Seed of all random draws.
     source : path, optional
-        File from which the evidence was read. The report states its name and SHA-256.
+        Source file of the evidence. The report states its name and SHA-256.
     checklist : {"stard", "tripod"}, optional
         Guideline, STARD 2015 or TRIPOD+AI. The report then lists where each item is reported, or
         that the authors must write it.
@@ -84,7 +84,7 @@ def report(
         Display names of measures, dimensions and labels, such as ``{"f1": "F-measure"}``. Measures
         requested by an alias, such as ``"sensitivity"``, keep this name throughout the report.
     **keywords
-        Further keywords of the model; see `bayescm.interval`.
+        Further keywords of the model. See `bayescm.interval`.
 
     Returns
     -------

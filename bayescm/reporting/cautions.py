@@ -105,7 +105,7 @@ def _heavy_prior(prior, counts, apart):
     Return a caution if the prior weighs more than a tenth of the data, in total or in a class.
 
     If the model does not pool folds, groups or classifiers, the prior is compared with the counts
-    of each; otherwise with their sum.
+    of each, and otherwise with their sum.
     """
     if prior is None:
         return []

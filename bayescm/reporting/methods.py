@@ -135,7 +135,7 @@ def diagnostics(tree: xr.DataTree) -> dict:
 
 
 def origin(source: str | Path | None) -> list[str]:
-    """Return a sentence on the file from which the evidence was read."""
+    """Return a sentence on the source file of the evidence."""
     if source is None:
         return []
     path = local_path(str(source).partition("::")[0])

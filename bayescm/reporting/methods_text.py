@@ -341,7 +341,7 @@ def _has_seed(tree):
 
 
 def _tree_of(recipe):
-    """Return the tree on which the results of a recipe are based, or None."""
+    """Return the tree that contains the results of a recipe, or None."""
     posterior = getattr(recipe, "posterior", None)
     return posterior.tree if isinstance(posterior, TreeDraws) else None
 

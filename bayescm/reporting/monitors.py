@@ -65,7 +65,7 @@ def monitor_report(
     Parameters
     ----------
     store : str
-        Store; see `bayescm.online.Monitor`.
+        Store. See `bayescm.online.Monitor`.
     path, measures, title, prob, kind
         See `bayescm.report`.
     classifier : str, optional
@@ -73,7 +73,7 @@ def monitor_report(
     concentration, forgetting, window, order, season
         See `bayescm.online.Monitor`.
     **rules
-        ``rate``, ``floor``, ``reference``, ``tolerance``, ``horizon`` and ``silence``; see
+        ``rate``, ``floor``, ``reference``, ``tolerance``, ``horizon`` and ``silence``. See
         `bayescm.online.Monitor.alarms`.
 
     Returns

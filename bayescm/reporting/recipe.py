@@ -19,7 +19,7 @@ checklist     Items of STARD or TRIPOD, which `bayescm.report` adds on request
 ============= =============================================================================
 
 `Recipe` itself is used for types without a specific recipe. Its sections follow from a summary and
-a comparison. Subclasses override the methods in which a type differs. `RECIPES`, at the end of the
+a comparison. Subclasses override methods for specific types. `RECIPES`, at the end of the
 module, lists them by name of the type. The recipes for batches of a monitor are in
 `bayescm.reporting.monitors`.
 """
@@ -118,7 +118,7 @@ def sections_of(
     measures : measures or None
         One or more measures. By default a selection that suits the evidence.
     scores : Dataset or None
-        Scores of the same examples, for which sections on curves are added.
+        Scores of the same examples, to add sections on curves.
     settings : mapping
         Settings ``prob``, ``kind``, ``rope`` and ``random_seed``.
     keywords : mapping
@@ -215,7 +215,7 @@ class Recipe:
         return f"{100 * self.prob:.4g}%"
 
     def evaluation(self) -> Section:
-        """Return the section on what was evaluated."""
+        """Return the section that describes the evaluation."""
         return Section("What was evaluated", self.description)
 
     def summary(self) -> Section:
@@ -233,7 +233,7 @@ class Recipe:
         return [sections.differences(self.comparison, self.rope, self.prob, self.type.unit)]
 
     def advice(self) -> list[Section]:
-        """Return the section on what is uncertain, and on sample sizes that would resolve it."""
+        """Return the section on uncertain results and the sample sizes to resolve them."""
         return []
 
     def pictures(self) -> list[Section]:
@@ -506,7 +506,7 @@ class FitRecipe(Recipe):
 
 
 def _observed(tree):
-    """Return the confusion matrices to which a model was fitted."""
+    """Return the observed confusion matrices of a fit."""
     data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else xr.Dataset()
     if "counts" not in data or "predicted" not in data["counts"].dims:
         raise fail(
@@ -568,7 +568,7 @@ class ScoresRecipe(Recipe):
         return section
 
     def differences(self) -> list[Section]:
-        """Return the section on which classifier has the better curve."""
+        """Return the section that compares the curves of classifiers."""
         parts = super().differences()
         for section in parts:
             section.title = "Curves: which is better"
@@ -856,7 +856,7 @@ class ResultsRecipe(Recipe):
         return section
 
     def summary(self) -> Section:
-        """Return the section on ranks, and on which classifiers may be the best."""
+        """Return the section on ranks and the best classifiers."""
         ranked = self.ranked.sort_values("expected_rank", ignore_index=True)
         best = [*map(display_label, ranked.loc[ranked["best_rank"] == 1, "classifier"])]
         sentence = f"{', '.join(best[:-1])} and {best[-1]} may each be the best."

@@ -62,7 +62,7 @@ def number(value: Any, error: float = np.nan) -> str:
 @dataclass(frozen=True)
 class Table:
     """
-    Table with a caption, in which decimals of intervals are limited by the column ``error``.
+    Table with a caption. The column ``error`` limits the decimals of intervals.
 
     Columns named in ``labels`` have user labels as headings, which are not changed.
     """
@@ -109,7 +109,7 @@ def evaluation(lines: Sequence[str], counts: xr.DataArray) -> Section:
     Parameters
     ----------
     lines : sequence of str
-        Description of the evidence; see `bayescm.evidence.evidence_type.EvidenceType.describe`.
+        Description of the evidence. See `bayescm.evidence.evidence_type.EvidenceType.describe`.
     counts : DataArray, dims (..., actual, predicted)
     """
     section = Section("What was evaluated", list(lines))
@@ -204,7 +204,7 @@ def per_class(counts: xr.DataArray, measures: Sequence, interval: dict[str, Any]
 def differences(
     comparison: pd.DataFrame, rope: float, prob: float, units: str = "examples"
 ) -> Section:
-    """Return the section on which classifier is better, by how much and with which certainty."""
+    """Return the section on the better classifier, with size and certainty of the difference."""
     lines = shortened(list(comparison["sentence"]), "The table has the other pairs.")
     hidden = ["sentence", "sd", "paired", "expected_loss_second"]
     shown = comparison.drop(columns=hidden + ([] if rope else ["p_rope"]))
