@@ -126,8 +126,8 @@ def check(
     Raises
     ------
     ValueError, TypeError
-        If a requirement cannot be parsed, names a part that the evidence does not have, or does not
-        say which of several classifiers it refers to, or if there are no requirements.
+        If a requirement cannot be parsed, or names a part that the evidence does not have. If it
+        does not say which of several classifiers it refers to. If there are no requirements.
 
     Examples
     --------

@@ -20,7 +20,7 @@ _AVERAGES = {"macro": "macro avg", "weighted": "weighted avg"}
 @dataclass(frozen=True, repr=False)
 class ClassificationReport:
     """
-    Classification report in the style of scikit-learn, with an interval for each number.
+    Classification report in scikit-learn's format, with intervals.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def classification_report(
     **keywords: Any,
 ) -> ClassificationReport:
     """
-    Return precision, recall, F1, averages and accuracy with intervals, as a report.
+    Return precision, recall, F1 and accuracy with intervals, as a report.
 
     Point estimates are the same as in `sklearn.metrics.classification_report` with
     ``zero_division=np.nan``. Averages and their intervals exclude the classes for which the measure

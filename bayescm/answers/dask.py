@@ -96,7 +96,7 @@ def _template(trial, blocks, batch_dims):
 
 def in_blocks(answer: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArray) -> pd.DataFrame:
     """
-    Return a table for counts in a Dask array, computed block by block by its workers.
+    Return a table for counts in a Dask array, computed block by block.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def item_table(
     evidence: xr.Dataset | Mapping[Any, xr.Dataset], *, prob: float = 0.95
 ) -> pd.DataFrame:
     """
-    Return the mean score of each item and its correlation with the rest of the items.
+    Return the mean score and the item-rest correlation of each item.
 
     Parameters
     ----------

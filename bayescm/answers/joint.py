@@ -142,7 +142,7 @@ def _envelope(values, prob):
 
 def envelope(draws: np.ndarray, prob: float) -> tuple[np.ndarray, float]:
     """
-    Return equal-rank central intervals that jointly contain a fraction of the draws.
+    Return equal-rank intervals that jointly contain a fraction of the draws.
 
     Parameters
     ----------
@@ -188,11 +188,15 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
     Returns
     -------
     list of str
-        Sentences for each measure. They state which classifier beats which by at least how much
-        (the gap between disjoint intervals), which one is best or worst, whose interval lies inside
-        another, and which ones are above or below a threshold. All sentences are jointly true with
-        the probability of the intervals. A classifier that is not mentioned may still be better or
-        worse.
+        Sentences for each measure, which state:
+
+        - which classifier beats which, by at least the gap between disjoint intervals
+        - which one is best or worst
+        - whose interval is inside another
+        - which ones are above or below a threshold.
+
+        All sentences are jointly true with the probability of the intervals. A classifier that is
+        not mentioned may still be better or worse.
 
     Examples
     --------

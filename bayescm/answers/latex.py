@@ -221,8 +221,8 @@ def latex_table(
     TypeError
         If ``frame`` or ``comparison`` is not a DataFrame.
     ValueError
-        If a frame is not one of these tables, if a comparison lacks a pair, if two rows would share
-        a cell, or if an argument for summaries is passed with another table.
+        If a frame is not one of these tables, or a comparison lacks a pair. If two rows would share
+        a cell. If an argument for summaries is passed with another table.
 
     See Also
     --------

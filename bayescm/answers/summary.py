@@ -463,7 +463,7 @@ def by_site(
     random_seed: Any = 0,
 ) -> pd.DataFrame:
     """
-    Return equal-tailed intervals of measures for the population and for each group.
+    Return equal-tailed intervals for the population and for each group.
 
     Parameters
     ----------

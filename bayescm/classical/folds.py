@@ -239,7 +239,7 @@ def _resampled(values, prob, share):
 
 def five_by_two_t(values: ArrayLike, *, prob: float = 0.95) -> np.ndarray:
     """
-    Return the 5x2 t interval of Wang et al. (2015), equation 16, as printed.
+    Return the 5x2 t interval of Wang et al. (2015), equation 16.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def five_by_two_t(values: ArrayLike, *, prob: float = 0.95) -> np.ndarray:
 
 def blocked_t(values: ArrayLike, *, prob: float = 0.95) -> np.ndarray:
     """
-    Return the blocked 3x2 t interval of Wang et al. (2015), equation 17, as printed.
+    Return the blocked 3x2 t interval of Wang et al. (2015), equation 17.
 
     Parameters
     ----------

@@ -10,7 +10,9 @@ from bayescm.validate import check_prob, fail
 
 def max_abs_z(correlation: np.ndarray, *, prob: float = 0.95, points: int = 2**15) -> float:
     r"""
-    Return q with P(max abs(Z_k) <= q) = prob for jointly normal Z of mean 0 and variance 1.
+    Return the quantile of max abs(Z_k) for jointly normal Z.
+
+    The quantile q satisfies P(max abs(Z_k) <= q) = prob, if all Z_k have mean 0 and variance 1.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ _TESTS: dict[str, Callable] = {
 
 def paired_difference(evidence: Any, *, method: str = "tango", prob: float = 0.95) -> pd.DataFrame:
     """
-    Return confidence intervals of the difference of two accuracies on the same examples.
+    Return confidence intervals of the difference of two paired accuracies.
 
     Parameters
     ----------

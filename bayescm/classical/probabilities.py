@@ -23,7 +23,7 @@ _GRID = np.arange(101) / 100
 
 def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -> xr.Dataset:
     """
-    Return a confidence band of the calibration curve, assuming that it is increasing.
+    Return a confidence band of an increasing calibration curve.
 
     Coverage is guaranteed for any sample size and any increasing curve, even with steps, so the
     band is wide. For smooth curves, :func:`bayescm.curves.calibration.curve` has a narrower band;
@@ -162,7 +162,7 @@ def hosmer_lemeshow(
     evidence: xr.Dataset, *, groups: int = 10, fitted: bool = False
 ) -> pd.DataFrame:
     """
-    Return the Hosmer-Lemeshow test, which compares observed and expected positives.
+    Return the Hosmer-Lemeshow test of observed and expected positives.
 
     Examples are grouped by forecast. The power of the test depends on the number of examples and
     its result on the groups. In contrast, :func:`bayescm.curves.calibration.test` quantifies how

@@ -86,7 +86,7 @@ def friedman(results: xr.Dataset | pd.DataFrame, *, correct_ties: bool = True) -
 
 def nemenyi(results: xr.Dataset | pd.DataFrame, *, prob: float = 0.95) -> pd.DataFrame:
     """
-    Compare the mean ranks of all pairs of classifiers with one critical difference.
+    Compare mean ranks of all pairs of classifiers with a critical difference.
 
     The result for two classifiers depends on which others are in the table. In contrast,
     :func:`bayescm.ranks` and :func:`bayescm.compare` do not have this weakness.

@@ -27,7 +27,9 @@ def lm_eval(
     range: tuple[float, float] | None = None,
 ) -> xr.Dataset:
     r"""
-    Return evidence from sample files of the LM Evaluation Harness (``--log_samples``).
+    Return evidence from sample files of the LM Evaluation Harness.
+
+    The option ``--log_samples`` of the harness writes these files.
 
     Parameters
     ----------

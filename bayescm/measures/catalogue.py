@@ -421,7 +421,7 @@ def _text(number):
 
 def fbeta(beta: float) -> Measure:
     """
-    Return the F measure with ``beta`` times as much weight on recall as on precision.
+    Return the F measure that weights recall ``beta`` times as much as precision.
 
     Parameters
     ----------
@@ -752,7 +752,7 @@ def _made(text, base, written):
 
 def among(measures: Sequence[Measure], name: str | Callable) -> list[int]:
     """
-    Return the indices of the measures that match a name or function, including aliases.
+    Return the indices of measures that match a name, alias or function.
 
     Examples
     --------

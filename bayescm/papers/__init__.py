@@ -157,7 +157,7 @@ def gaps(
     largest: float = 3.0,
 ) -> pd.DataFrame:
     """
-    Return the published figures that differ significantly from the replicated ones.
+    Return the published figures that differ significantly from ours.
 
     Parameters
     ----------

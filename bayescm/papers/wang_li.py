@@ -253,7 +253,7 @@ def _average_ranks(data, **options):
 
 def densities(learner: str = "tree", *, seed: int = 0, points: int = 201) -> pd.DataFrame:
     """
-    Return posterior densities of the averaged precision and recall in one cross-validation.
+    Return posterior densities of the averaged precision and recall.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def plan_attempts(
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """
-    Return the expected width of the interval for other numbers of items and attempts.
+    Return expected interval widths for other numbers of items and attempts.
 
     Answers are simulated from the posterior of the items, and intervals are computed from them as
     from real answers.

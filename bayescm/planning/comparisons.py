@@ -34,7 +34,7 @@ def plan_comparison(
     margin: float = 0.0,
 ) -> pd.DataFrame:
     """
-    Return the size of a shared test set that reveals the better of two classifiers.
+    Return the size of a test set that reveals the better of two classifiers.
 
     With a `margin`, the size that shows that a new classifier is not inferior to an old one.
 

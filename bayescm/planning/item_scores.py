@@ -92,8 +92,8 @@ def plan_item_scores(
     Raises
     ------
     ValueError
-        If not exactly one of width and difference is given, if the pilot has fewer than ten items
-        or clusters, or slices, weights or a judge, or if no number of items suffices.
+        If not exactly one of width and difference is given. If the pilot has fewer than ten items
+        or clusters, or has slices, weights or a judge. If no number of items suffices.
 
     Examples
     --------

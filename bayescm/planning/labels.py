@@ -278,7 +278,7 @@ def labels_worth(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return how many labels would be as informative as the labels and the judge together.
+    Return the number of labels that labels and judge together are worth.
 
     Parameters
     ----------

@@ -101,10 +101,9 @@ def plan(
     Raises
     ------
     ValueError
-        If neither or both of `expect` and `pilot` are given, if `expect` is given for a measure
-        that is not a single proportion, if `prevalence` is given for a measure that does not refer
-        to one class, if the pilot has folds, groups or weights, or if no size up to ten million
-        suffices.
+        If neither or both of `expect` and `pilot` are given. If `expect` is given for a measure
+        that is not a single proportion, or `prevalence` for a measure that does not refer to one
+        class. If the pilot has folds, groups or weights, or no size up to ten million suffices.
 
     Notes
     -----
@@ -199,7 +198,7 @@ def width_curve(
     kind: str = "hdi",
 ) -> pd.DataFrame:
     """
-    Return the mean and the assured width of the interval as a function of the size.
+    Return the mean and assured width of the interval by size.
 
     Parameters
     ----------
@@ -389,7 +388,7 @@ def plan_above(
     prevalence: float | None = None,
 ) -> pd.DataFrame:
     """
-    Return the size of a test set that shows that one or two measures exceed a requirement.
+    Return the size of a test set to show that measures exceed a requirement.
 
     The goal is a posterior probability of at least `level` that the measure exceeds `above`, for
     each of two measures.
@@ -423,8 +422,8 @@ def plan_above(
     Raises
     ------
     ValueError
-        If a measure is not a single proportion, if the plausible value does not exceed the
-        requirement, if two measures have no prevalence or refer to the same class, or if a measure
+        If a measure is not a single proportion, or the plausible value does not exceed the
+        requirement. If two measures have no prevalence or refer to the same class. If a measure
         with a prevalence does not refer to one class.
 
     Notes

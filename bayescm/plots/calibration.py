@@ -50,9 +50,9 @@ def plot_calibration(
     expected calibration error and the calibration slope, with equal-tailed intervals of the same
     probability.
 
-    The heading, or the legend if the curves differ, states what the band refers to: a smooth curve,
-    a monotone curve that may jump, single forecast values if there are few (shown as bars), or
-    means over groups of forecasts.
+    The heading states what the band refers to, or the legend if the curves differ. It may be a
+    smooth curve, a monotone curve that may jump, single forecast values if there are few (shown as
+    bars), or means over groups of forecasts.
 
     Parameters
     ----------

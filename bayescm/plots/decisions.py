@@ -168,7 +168,7 @@ def plot_risk_coverage(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Plot risk-coverage curves: the error rate against the share of answered examples.
+    Plot risk-coverage curves: error rate against share of answered examples.
 
     Examples are answered in order of decreasing confidence. The dashed line is the promised risk,
     and a dot marks the coverage at which the promise is kept.

@@ -67,9 +67,9 @@ def plot_forest(
     """
     Plot intervals of measures below each other, on a common scale.
 
-    There is one row per measure and index of the dimensions. If there are a few classifiers, or
-    members of another dimension, they have one colour each and share the rows of a measure or of an
-    index of the other dimensions, such as data sets.
+    There is one row per measure and index of the dimensions. A few classifiers, or members of
+    another dimension, have one colour each. They share the rows of a measure, or of an index of the
+    other dimensions, such as data sets.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def plot_slices(
     **keywords: Any,
 ) -> "Figure":
     """
-    Plot the intervals of slices in order of their means, with bad slices highlighted.
+    Plot the intervals of slices in order of their means, highlighting bad ones.
 
     Up to 40 slices are labelled. If there are more, only the worst of the flagged slices are.
 

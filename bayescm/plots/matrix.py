@@ -69,9 +69,8 @@ def plot_matrix(
 
     For a single matrix of counts, each cell is treated as a separate proportion ("how many examples
     of this actual class are predicted as that class?") with the interval of
-    `bayescm.answers.proportion`. Proportions and intervals come from a model if one is named, for
-    fits, and for counts with a specific model: folds, groups, counts at a prevalence, and weighted
-    counts.
+    `bayescm.answers.proportion`. For folds, groups, counts at a prevalence, weighted counts and
+    fits, or if a model is named, the proportions and intervals come from the model.
 
     Both agree for two classes and `dirichlet_multinomial`. For many classes, the prior of this
     model suits measures of the whole matrix, but makes the interval of an unobserved confusion far
@@ -116,8 +115,7 @@ def plot_matrix(
     ------
     ValueError
         If there are several matrices, such as those of several classifiers or of folds that the
-        model does not pool, if there are more than a hundred classes, or if a keyword has no
-        effect.
+        model does not pool. If there are more than a hundred classes, or a keyword has no effect.
 
     References
     ----------

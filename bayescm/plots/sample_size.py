@@ -27,7 +27,7 @@ def plot_learning_curve(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Plot a learning curve: a measure by number of training examples, with intervals.
+    Plot a measure by number of training examples, with intervals.
 
     Parameters
     ----------

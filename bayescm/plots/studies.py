@@ -59,7 +59,7 @@ def plot_sroc(
     **keywords: Any,
 ) -> "Figure":
     """
-    Plot studies in ROC space with a summary point, and credible and prediction regions.
+    Plot studies in ROC space with a summary point and regions.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def plot_studies(
     **keywords: Any,
 ) -> "Figure":
     """
-    Plot sensitivity and specificity of every study side by side, with pooled estimates.
+    Plot sensitivity and specificity of every study, with pooled estimates.
 
     Parameters
     ----------

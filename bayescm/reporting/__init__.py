@@ -71,9 +71,9 @@ def report(
         that the authors must write it.
     meta_analysis : bool, default False
         Whether groups with two classes are studies of a diagnostic test. The report then uses
-        medical terms and contains the table of studies, the typical study, the mean of the
-        population and a new study, heterogeneity (I2, standard deviations, correlation, and effects
-        of ``covariates=``), the summary ROC curve, and a forest plot. Groups are not ranked.
+        medical terms. It contains the table of studies, the typical study, the population mean and
+        a new study, heterogeneity (I2, standard deviations, correlation, and effects of
+        ``covariates=``), the summary ROC curve, and a forest plot. Groups are not ranked.
     interactive : bool, default False
         For ``.html`` only: forest plots, matrices and curves show their numbers on hover. The page
         contains plotly's script (5 MB) and loads no external resources. Requires the extra
