@@ -81,6 +81,8 @@ def check(
     """
     Check whether requirements are met, failed or not yet known.
 
+    Use it for acceptance tests of a classifier, for example in continuous integration.
+
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree

@@ -81,6 +81,9 @@ def compare(
     """
     Compare classifiers, or other members of the evidence, pairwise.
 
+    For each pair, the result contains the interval of the difference and the probabilities that the
+    first is better, equivalent or worse. For many classifiers, `bayescm.ranks` is easier to read.
+
     Parameters
     ----------
     evidence : Dataset, DataArray, DataTree or mapping

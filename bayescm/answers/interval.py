@@ -57,6 +57,10 @@ def interval(
     """
     Return the posterior interval of a measure, or of several.
 
+    The result is a labelled array, which suits batches and further computation. Use
+    `bayescm.summary` for a table with point estimates and intervals, and `distribution` for other
+    properties of the posterior.
+
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
@@ -178,6 +182,9 @@ def distribution(
     """
     Return the posterior distribution of a measure, or of several.
 
+    Use it if you need several properties of the same posterior, such as moments, quantiles and
+    probabilities. The posterior is computed only once.
+
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
@@ -245,6 +252,8 @@ def prob_above(
 ) -> xr.DataArray:
     """
     Return the posterior probability that a measure exceeds a threshold.
+
+    Use `bayescm.check` to test several requirements, with a verdict for each.
 
     Parameters
     ----------

@@ -64,6 +64,8 @@ def ranks(
     """
     Rank classifiers or other members, with the uncertainty of their ranks.
 
+    Use it for three or more classifiers. For the size of pairwise differences, see :func:`compare`.
+
     Parameters
     ----------
     evidence, measures, dim

@@ -46,6 +46,9 @@ def region(
     """
     Return the joint highest-density region of two measures.
 
+    Use it for measures that depend on each other, such as recall and precision, whose separate
+    intervals do not show this dependence.
+
     Parameters
     ----------
     evidence : Dataset, DataArray, DataTree or mapping

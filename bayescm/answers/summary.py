@@ -66,6 +66,10 @@ def summary(
     """
     Return a table of posterior summaries, one row per measure.
 
+    This is the usual starting point for a single classifier. To compare classifiers, use
+    `bayescm.compare`, because separate intervals of paired classifiers do not show the uncertainty
+    of their difference.
+
     Parameters
     ----------
     evidence : DataArray, Dataset, DataTree or mapping

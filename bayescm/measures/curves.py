@@ -55,8 +55,8 @@ class Curve:
     tied : ndarray of bool, shape (J,)
         Whether the slot is a single score, which no threshold splits.
     slots_above : ndarray of int, shape (J + 1,)
-        Number of posterior slots at or above each point. If neighbouring slots are merged, it
-        increases by more than one.
+        Number of posterior slots at or above each point. The increments are larger than one if
+        neighbouring slots are merged.
     """
 
     fpr: np.ndarray

@@ -26,8 +26,8 @@ is the mean over examples of
 
 with scores s and the set :math:`T_i` of labels of the example. It is 1 if the example has no labels
 or all labels, as in scikit-learn. Curves do not use pseudo-examples. Before averaging over labels,
-the draws for each label are centred at the bias-corrected sample value, as described below. Labels
-with few positives lead to a warning.
+the draws for each label are centred at the bias-corrected sample value, as described below. A
+warning is issued for labels with few positives.
 
 **Averages over labels with few positives.** The value v of a label is a ratio, so the mean of its
 draws differs from the sample value by a bias of order 1/N, with N the number of examples that it

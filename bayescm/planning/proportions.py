@@ -2,8 +2,8 @@
 Test set sizes for narrow intervals, and for showing that a requirement is met.
 
 For a measure that is a single proportion, x successes in n give the posterior Beta(a + x, b + n -
-x), so the goal depends only on x. It is reached from some number of successes on, or up to some
-number, which is found by bisection over x. The assurance is the probability of these x, from
+x), so the goal depends only on x. The goal is reached above or below a
+threshold for x, which is found by bisection. The assurance is the probability of these x, from
 Binomial(n, p) with a plausible value p, or from a beta-binomial distribution with p from a pilot.
 As x is an integer, the assurance is a sawtooth function of n. A plan is the size above which it
 never falls below the requested value.
@@ -56,6 +56,9 @@ def plan(
 ) -> pd.DataFrame:
     """
     Return the size of a test set that makes an interval narrow enough.
+
+    Use it before data are collected. The plan is based on a plausible value of the measure or on a
+    pilot.
 
     Parameters
     ----------

@@ -45,6 +45,8 @@ def plot_roc(
     """
     Plot ROC curves with bands.
 
+    The legend contains the area under each curve with its interval.
+
     Parameters
     ----------
     evidence : Dataset
