@@ -297,7 +297,7 @@ class Requirement(NamedTuple):
         return list(dict.fromkeys(tuple(sorted(_part_labels(term).items())) for term in terms))
 
     def of(self, member: dict[str, Any]) -> "Requirement":
-        """Return the requirement for one member; parts that a term names take precedence."""
+        """Return the requirement for one member. Parts that a term names take precedence."""
         first = self.first._replace(where=member | self.first.where)
         second = self.second and self.second._replace(where=member | self.second.where)
         return self._replace(first=first, second=second)
@@ -547,7 +547,7 @@ def _needed(evidence, requirement, probability, question):
 
 
 def _needed_of_items(evidence, requirement, probability, question):
-    """Return the further items needed; the posterior variance decreases as 1 / size."""
+    """Return the further items needed. The posterior variance decreases as 1 / size."""
     if not isinstance(evidence, xr.Dataset) or question.of not in ("parameter", "population"):
         return ""  # more items say nothing about the observed ones
     entry = type_of(evidence)
@@ -576,7 +576,7 @@ def _needed_of_difference(evidence, requirement, question):
 
 
 def _factor_by_variance(away, level) -> float | None:
-    """Return the factor of the sample size that decides; the variance decreases as 1 / size."""
+    """Return the factor of the sample size that decides. The variance decreases as 1 / size."""
     times = float((ndtri(level) / max(away, 1e-9)) ** 2)
     return times if times <= _MOST_TIMES else None
 

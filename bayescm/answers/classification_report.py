@@ -148,7 +148,7 @@ def classification_report(
 
 
 def _classes(counts, options):
-    """Yield the rows of every class; with two classes, each is the positive class in turn."""
+    """Yield the rows of every class. With two classes, each is the positive class in turn."""
     labels, names = counts["actual"].values.tolist(), list(_COLUMNS)
     if len(labels) == 2:
         for label in labels:

@@ -368,7 +368,7 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
 
 
 def _values_of(joint_draws, measure):
-    """Return the draws of one measure; all measures share the same joint draws."""
+    """Return the draws of one measure. All measures share the same joint draws."""
     return joint_draws()[measure.__name__].values
 
 

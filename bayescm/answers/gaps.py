@@ -37,7 +37,7 @@ _NUMBERS_AT_ONCE = 2e7  # size of the group matrices held in memory
 
 
 class Named(NamedTuple):
-    """Definition of a named gap: its measures, of which the worse counts, and its statistic."""
+    """Definition of a named gap: its statistic and its measures. The worse measure counts."""
 
     measures: tuple[str, ...]
     statistic: str
@@ -209,7 +209,7 @@ def gap_of(
     draws: int | None = None,
     random_seed: int = 0,
 ) -> xr.DataArray:
-    """Return the gap, given the posterior of all groups; see `gap` for the parameters."""
+    """Return the gap, given the posterior of all groups. See `gap` for the parameters."""
     check_prob(prob), check_kind(kind)
     measures, statistic = _measures_and_statistic(measure, statistic)
     asked: dict[str, Any] = {"statistic": statistic, "prob": prob, "kind": kind, "delta": delta}
@@ -254,7 +254,7 @@ def _gap_of_measures(
 
 
 def number_of_draws(posterior: Posterior, draws: int | None) -> int:
-    """Return the number of draws; sampled posteriors already used ``draws`` for each chain."""
+    """Return the number of draws. Sampled posteriors already used ``draws`` for each chain."""
     if draws is None or is_sampled(posterior):
         return posterior.draws_by_default("finite" if posterior.partially_pooled else "parameter")
     return draws

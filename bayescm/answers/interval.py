@@ -226,7 +226,7 @@ def distribution(
 def distribution_for(
     evidence: Any, measure: str | Callable | Sequence[str | Callable] | None, question: Question
 ) -> "MeasureDistribution":
-    """Return the distribution of one or more measures for a question; see `distribution`."""
+    """Return the distribution of one or more measures for a question. See `distribution`."""
     wanted = usual_measures(evidence) if measure is None else measure
     pairs = distributions_of(evidence, wanted, question)
     if measure is None:
@@ -532,7 +532,7 @@ class MeasureDistribution:
         return template.to_dataarray(np.stack(values) if self._several else values[0])
 
     def _at(self, function, dim, values):
-        """Return a function of the distribution at one or more values; several add a dim."""
+        """Return a function of the distribution at one or more values. Several add a dim."""
         points = _floats(dim, values)
         if points.ndim == 0:
             return self._label(lambda distribution: function(distribution, points))
@@ -660,7 +660,7 @@ def distributions_of(
 def distribution_of(
     evidence: Any, measure: str | Callable, question: Question = USUAL
 ) -> tuple[Distribution, LabelTemplate]:
-    """Return the distribution of one measure and its labels; see `distributions_of`."""
+    """Return the distribution of one measure and its labels. See `distributions_of`."""
     answers = distributions_of(evidence, measure, question)
     if len(answers) > 1:
         names = [template.name for _, template in answers]
@@ -671,7 +671,7 @@ def distribution_of(
 def labelled_distributions(
     posterior: Posterior, measures: Sequence[Callable], question: Question = USUAL
 ) -> list[tuple[Distribution, LabelTemplate]]:
-    """Return the distributions of resolved measures of a posterior; see `distributions_of`."""
+    """Return the distributions of resolved measures of a posterior. See `distributions_of`."""
     of, n, accuracy = question.of, question.n, question.accuracy
     distributions = posterior.distributions(
         measures, of=of, n=n, draws=question.draws, random_seed=question.random_seed
@@ -711,7 +711,7 @@ def resolve_measures(posterior: Posterior, measures: Wanted | None) -> list:
 
 
 def _measured(available, measures):
-    """Return the requested measures of results that were measured in advance; default: all."""
+    """Return the requested measures of results that were measured in advance, by default all."""
     by_name = {measure.__name__: measure for measure in available}
     names = list(by_name) if measures is None else several(measures)
     for name in names:
@@ -727,7 +727,7 @@ def _of_the_same_dims(pairs):
 
 
 def common_template(templates: Sequence[LabelTemplate], measure: Any) -> LabelTemplate:
-    """Return the labels of the result; a sequence of measures adds a dimension ``measure``."""
+    """Return the labels of the result. A sequence of measures adds a dimension ``measure``."""
     if isinstance(measure, str) or callable(measure):
         return templates[0]
     if len({template.dims for template in templates}) > 1:

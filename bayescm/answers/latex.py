@@ -299,7 +299,7 @@ def parts_of(
     markup: Markup,
     caption: str | None = None,
 ) -> Parts:
-    """Return the parts of the table of a summary; see `latex_table`."""
+    """Return the parts of the table of a summary. See `latex_table`."""
     check_choice("center", center, ["mean", "point"])
     digits = 2 if digits is None else digits
     check_digits(digits)
@@ -371,7 +371,7 @@ def parts_of(
 
 
 def _environment(layouts, caption, notes, label, stacklevel=3):
-    """Return the table in the first layout that fits; each layout is a list of lines."""
+    """Return the table in the first layout that fits. Each layout is a list of lines."""
     stop = "" if caption is None or caption.rstrip().endswith((".", "!", "?")) else "."
     notes = [escape_latex(caption) + stop if caption else "", *notes]
     widths = [
@@ -623,7 +623,7 @@ def _ordered(frame, levels):
 
 
 def _heads(corner, levels, columns, text):
-    """Return a line per level of the columns; upper levels have a rule of their width."""
+    """Return a line per level of the columns. Upper levels have a rule of their width."""
     if not levels:
         return [f"{corner} & \\\\"]
     lines = []

@@ -194,7 +194,7 @@ def _rank_probabilities(values):
 
 
 def _steps(values):
-    """Return the changes in the share of each rank; tied members share their ranks evenly."""
+    """Return the changes in the share of each rank. Tied members share their ranks evenly."""
     number = values.shape[1]
     # Sorting values is faster than sorting indices, so the index replaces the last bits of each
     # value.
@@ -332,7 +332,7 @@ def _range_of_independent(number, size, prob):
 
 
 def _transitive_closure(above):
-    """Close a relation transitively; members of a cycle are not distinguished."""
+    """Close a relation transitively. Members of a cycle are not distinguished."""
     while True:
         more = above | (above.astype(np.float32) @ above.astype(np.float32) > 0)
         if (more == above).all():

@@ -196,7 +196,7 @@ def _draw_slices(posterior, measure, dims, draws, seed):
 
 
 def _prob_bad(values, sign, level, dims, delta):
-    """Return the probability that each slice is bad; undefined values are not bad."""
+    """Return the probability that each slice is bad. Undefined values are not bad."""
     if level is not None:
         return (sign * (values.values - level) < 0).mean(0)
     number = values.notnull().sum(dims)

@@ -237,7 +237,7 @@ def table_of(
     *,
     inner: float | None = None,
 ) -> pd.DataFrame:
-    """Return the summary of a posterior; see `summary` for the other options."""
+    """Return the summary of a posterior. See `summary` for the other options."""
     of, resolved_measures = question.of, resolve_measures(posterior, measures)
     answers = labelled_distributions(posterior, resolved_measures, question)
     scalars = [distribution for distribution, template in answers if not template.dims]

@@ -127,7 +127,7 @@ def _cells(shown, frame, digits):
 
 
 def _with_decimals(value, error, digits):
-    """Format a number like its column; a share close to 0 or 1 is never rounded to 0 or 1."""
+    """Format a number like its column. A share close to 0 or 1 is never rounded to 0 or 1."""
     text = text_of(value, error, digits)
     if not isinstance(value, float | np.floating) or np.isnan(value):
         return text

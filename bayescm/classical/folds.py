@@ -71,8 +71,8 @@ def fold_t(
     rho : float, default 0.7
         For the corrected t: covariance of two folds divided by the variance of the mean, in [0, 1).
     undefined : {"drop", "zero", "nan"}
-        How to treat folds in which the measure is 0/0: exclude them (each reduces the degrees of
-        freedom by one), count them as 0, or return NaN.
+        How to treat folds with an undefined measure (0/0): exclude them (each reduces the degrees
+        of freedom by one), count them as 0, or return NaN.
 
     Returns
     -------

@@ -153,7 +153,7 @@ def _ranks(results):
 
 
 def _mean_scores(results: Any) -> tuple[list, np.ndarray]:
-    """Return the names of classifiers and their mean scores by data set; higher is better."""
+    """Return the names of classifiers and their mean scores by data set. Higher is better."""
     results = as_pandas(results)
     if isinstance(results, pd.DataFrame):
         if roles := long_form(results, ("data_set", "system", "score")):

@@ -154,7 +154,7 @@ def evidence_of_samples(
     group: str | None = None,
     range: tuple[float, float] | None = None,
 ) -> xr.Dataset:
-    """Convert the data frame of ``inspect_ai.analysis.samples_df`` to evidence; see `inspect`."""
+    """Convert the data frame of ``inspect_ai.analysis.samples_df`` to evidence. See `inspect`."""
     scorers = [
         str(name).removeprefix("score_")
         for name in frame
@@ -242,7 +242,7 @@ def _check_columns(frame, names, path):
 
 
 def _of_filter(frame, filter):
-    """Return the records of one filter; each document has one record per filter."""
+    """Return the records of one filter. Each document has one record per filter."""
     if "filter" not in frame:
         if filter is not None:
             raise fail("filter has no effect: the files name none", filter, "", "leave filter out")

@@ -119,8 +119,8 @@ def from_search(
     Returns
     -------
     Dataset, dims (data_set, classifier, run)
-        Results as from `bayescm.from_results`, with a single data set. Candidates are named by the
-        parameters in which they differ. `bayescm.compare` and `bayescm.ranks` use the correlated t,
+        Results as from `bayescm.from_results`, with a single data set. Candidates are named by
+        their differing parameters. `bayescm.compare` and `bayescm.ranks` use the correlated t,
         which accounts for training examples that splits share. As in scikit-learn, higher scores
         are better, so a loss is named ``neg_`` followed by its name.
 
@@ -195,7 +195,7 @@ def _test_share(search):
 
 @dataclass(frozen=True)
 class Scorer:
-    """Scorer for scikit-learn that returns a point of the posterior; see `scorer`."""
+    """Scorer for scikit-learn that returns a point of the posterior. See `scorer`."""
 
     measure: str | Callable
     at: str | float
@@ -391,7 +391,7 @@ class ConfusionMatrixDisplay(_Display):
         ax: "Axes | None" = None,
         **keywords: Any,
     ) -> Self:
-        """Plot the matrix of actual and predicted classes; see `from_estimator`."""
+        """Plot the matrix of actual and predicted classes. See `from_estimator`."""
         return cls(bcm.from_predictions(y_true, y_pred, positive=positive)).plot(ax=ax, **keywords)
 
 

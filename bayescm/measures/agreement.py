@@ -82,12 +82,12 @@ def observed_agreement(labelled: Labelled) -> np.ndarray:
 
 
 def fleiss_kappa(labelled: Labelled) -> np.ndarray:
-    """Return Fleiss' kappa; chance agreement is that of two labels drawn from all labels."""
+    """Return Fleiss' kappa. Chance agreement is that of two labels drawn from all labels."""
     return _beyond(labelled.agreement, (labelled.shares**2).sum(-1))
 
 
 def gwet_ac1(labelled: Labelled) -> np.ndarray:
-    """Return Gwet's AC1; only labels of hard examples are assumed to agree by chance."""
+    """Return Gwet's AC1. Only labels of hard examples are assumed to agree by chance."""
     shares = labelled.shares
     chance = (shares * (1 - shares)).sum(-1) / (shares.shape[-1] - 1)
     return _beyond(labelled.agreement, chance)

@@ -239,7 +239,7 @@ def _flips_of_items(answers):
 
 
 def _share_between_items(answers):
-    """Return the share of the variance that is between the items of a sample; NaN if constant."""
+    """Return the share of the variance that is between the items of a sample (NaN if constant)."""
     between, within = _between_items(answers), _within_items(answers)
     return between / (between + within) if between + within else np.nan
 

@@ -197,7 +197,7 @@ class ExampleCells:
         self, values: np.ndarray, function: Callable, formula: Callable, places: Any = None
     ) -> np.ndarray:
         """
-        Add the effect of examples on which systems disagree to the draws (S, K) of a function.
+        Add the effect of disagreement between systems to the draws (S, K) of a function.
 
         Examples have unequal influence on a ratio of sums. A pseudo-example therefore shifts the
         ratio by its influence, as far as the influences of an example differ between two systems.

@@ -134,7 +134,7 @@ def _median(scores):
 
 
 def _sd(scores):
-    """Spread of the scores between items (standard deviation)."""
+    """Spread of the scores between items: their standard deviation."""
     center = scores.mean(lambda score: score)
     middle = np.mean(center)  # near all values, to avoid cancellation
     square = scores.mean(lambda score: (score - middle) ** 2)

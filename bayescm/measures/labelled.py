@@ -255,7 +255,7 @@ def _dataset(cells, measures):
 
 
 def _averaged(values, over, tree):
-    """Average over dimensions; averages over folds are stretched if the model requires it."""
+    """Average over dimensions. Averages over folds are stretched if the model requires it."""
     stretch = float(group_of(tree, "constant_data").get("stretch", 1.0))
     if stretch == 1.0:
         return values.mean(over, skipna=False)

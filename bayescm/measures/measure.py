@@ -252,7 +252,7 @@ class FunctionOfCells(NamedTuple):
 
 
 class ReciprocalOf(NamedTuple):
-    """Form 1 / x for a measure x; infinite if x <= 0."""
+    """Form 1 / x for a measure x (infinite if x <= 0)."""
 
     measure: "Measure"
 
@@ -315,7 +315,7 @@ class OverExamples(NamedTuple):
 
 
 def over_all_classes(form: Form | None, how: str = "micro") -> Form | None:
-    """Return the form of an average; in a micro average, fn and fp are equal in number."""
+    """Return the form of an average. In a micro average, fn and fp are equal in number."""
     if how == "macro" and isinstance(form, Proportion | Overlap):
         return MeanOverClasses(form)
     if how != "micro":
@@ -524,7 +524,7 @@ def one_vs_rest(cells: ArrayLike) -> np.ndarray:
 
 
 def over_classes(values: np.ndarray, cells: Any) -> np.ndarray:
-    """Sum values of `one_of_two` over the classes; unchanged for two classes."""
+    """Sum values of `one_of_two` over the classes, without change for two classes."""
     return values if cells.shape[-1] == 2 else np.einsum("...i->...", values)
 
 
@@ -572,7 +572,7 @@ def over_all(
 def average(
     values: np.ndarray, weights: ArrayLike = 1.0, included: np.ndarray | None = None
 ) -> np.ndarray:
-    """Average over the last axis, ignoring NaN; unweighted if all weights are zero."""
+    """Average over the last axis, ignoring NaN, and unweighted if all weights are zero."""
     defined = ~np.isnan(values)
     if included is not None:
         defined = defined & included
@@ -644,7 +644,7 @@ def _of_each_class(cells, compute, classes):
 
 
 def including(measure: Measure, included: np.ndarray | None) -> Measure:
-    """Restrict an average to some of the classes, (C,) or (..., C); None for all classes."""
+    """Restrict an average to some of the classes, (C,) or (..., C), or None for all classes."""
     if included is None:
         return measure
     form = measure.form
@@ -822,7 +822,7 @@ def _first_cell(cells):
 
 
 def _each_class(cells):
-    """Return the table of each class against the rest; with two classes, of the positive one."""
+    """Return the table of each class against the rest (with two classes, of the positive one)."""
     tables = one_vs_rest(cells)[..., :-1, :, :]
     return tables[..., 1, :, :] if tables.shape[-3] == 2 else tables
 

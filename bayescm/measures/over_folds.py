@@ -57,14 +57,14 @@ def fold_macro(
         Counts with a dimension ``fold``, and optionally ``repeat``.
     measure : str or callable
     undefined : {"drop", "zero", "nan"}
-        How to treat folds in which the measure is 0/0: exclude them, count them as 0, or return
+        How to treat folds with an undefined measure (0/0): exclude them, count them as 0, or return
         NaN.
 
     Returns
     -------
     DataArray
         Mean without the dimensions ``repeat`` and ``fold``. The coordinate ``undefined_folds`` is
-        the number of folds in which the measure is undefined.
+        the number of folds with an undefined measure.
 
     Examples
     --------

@@ -303,13 +303,13 @@ def brier_skill(forecasts):
 
 @_measure(range=(-1.0, 1.0), ideal=0.0)
 def calibration_in_the_large(forecasts):
-    """Share of the positive class minus the mean probability (0 if they agree)."""
+    """Share of the positive class minus the mean probability; 0 if they agree."""
     return forecasts.prevalence - forecasts.mean(forecasts.probability)
 
 
 @_measure(range=(-np.inf, np.inf), ideal=0.0)
 def calibration_intercept(forecasts):
-    """Mean underestimation of the log odds by the forecasts (0 if they are calibrated)."""
+    """Mean underestimation of the log odds by the forecasts; 0 if they are calibrated."""
     return recalibration(forecasts, fixed=True)[0]
 
 

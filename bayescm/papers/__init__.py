@@ -191,7 +191,7 @@ def gaps(
 
 
 def _standard_error(row, figure, printed, replications):
-    """Return the standard error of the difference; a share of 0 or 1 is not treated as exact."""
+    """Return the standard error of the difference. A share of 0 or 1 is not treated as exact."""
     ours = row[f"{figure}_se"]
     theirs = ours * (row["replications"] / replications) ** 0.5
     if figure == "doc":

@@ -161,7 +161,7 @@ def read_set(number: int, folder: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _numbers(column):
-    """Convert a column to numbers with -1 for missing values; columns of words are unchanged."""
+    """Convert a column to numbers with -1 for missing values. Columns of words are unchanged."""
     numbers = pd.to_numeric(column, errors="coerce")
     return numbers.fillna(-1.0) if numbers.notna().mean() > 0.9 else column
 

@@ -52,7 +52,7 @@ def surface(points: np.ndarray) -> np.ndarray:
 
 
 def forest_cells(rng: np.random.Generator, *, trees: int = TREES) -> np.ndarray:
-    """Train a random forest on 1,000 examples of equation (9); return its cell probabilities."""
+    """Return the cell probabilities of a forest trained on 1,000 examples of equation (9)."""
     points = rng.uniform(0, 3, (TRAINING, 2))
     labels = rng.random(TRAINING) < surface(points)
     seed = int(rng.integers(2**31))
@@ -81,7 +81,7 @@ def _measure_after(step):
 def of_the_truth(
     counts: xr.DataArray, *, prob: float, concentration: float
 ) -> Mapping[str, np.ndarray]:
-    """Return equal-tailed posterior intervals of the true MCC; NaN without a proper posterior."""
+    """Return equal-tailed posterior intervals of the true MCC (NaN without proper posterior)."""
     ends = {}
     for step, cells in zip(counts["step"].values, counts.values, strict=True):
         ends[_measure_after(step)] = np.full(2, np.nan)

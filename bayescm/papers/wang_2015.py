@@ -89,7 +89,7 @@ REAL = {7: 200, 8: 600}
 
 
 def student(counts: Mapping[str, Any], *, folds: str, method: str) -> Mapping[str, Any]:
-    """Return the t interval from the folds of a design, not clipped; folds with 0/0 count as 0."""
+    """Return the t interval from the folds of a design, not clipped. Folds with 0/0 count as 0."""
     return {"f1": fold_t(counts[folds], "f1", method=method, undefined="zero").values}
 
 

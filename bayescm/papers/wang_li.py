@@ -115,7 +115,7 @@ def averaged(counts: xr.DataArray) -> Mapping[str, Any]:
 
 
 def student(counts: xr.DataArray, *, method: str) -> Mapping[str, Any]:
-    """Return the t intervals (equations 3.10 to 3.13); folds with 0/0 count as 0."""
+    """Return the t intervals (equations 3.10 to 3.13). Folds with 0/0 count as 0."""
     return {name: fold_t(counts, name, method=method, undefined="zero").values for name in MEASURES}
 
 

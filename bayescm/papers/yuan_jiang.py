@@ -126,7 +126,7 @@ def _untrained(rules, seed):
 
 
 def _normal(rng, rules, seed):
-    """Two normal classes at distance one; the rules are functions of x, integrated on a grid."""
+    """Two normal classes at distance one. The rules are functions of x, integrated on a grid."""
     classes = rng.integers(0, 2, 500)
     train = (classes + rng.standard_normal(500))[:, None]
     grid = np.linspace(-7, 8, 200_001)

@@ -108,7 +108,7 @@ def _is_mean(measure):
 
 
 def _names(pilot):
-    """Return the names of the systems of a pilot; empty for a single system."""
+    """Return the names of the systems of a pilot (empty for a single system)."""
     return pilot["classifier"].values.tolist() if "classifier" in pilot.dims else []
 
 

@@ -343,7 +343,7 @@ def plot_ranks(
 
 
 def _write_probabilities(axes, probabilities):
-    """Write each legible probability; a dot marks a probability of almost 0."""
+    """Write each legible probability. A dot marks a probability of almost 0."""
     if len(probabilities) > 12:
         return
     for (row, column), value in np.ndenumerate(probabilities):

@@ -219,7 +219,7 @@ class _Panel:
 
 
 def _panels_of(measure, template, dim):
-    """Return the panels of a measure; up to seven members of the compared dim share a panel."""
+    """Return the panels of a measure. Up to seven members of the compared dim share a panel."""
     labels = template.to_dataarray()
     over = [dim] if 1 < labels.sizes.get(dim, 1) <= style.MOST_COLORS else []
     positions = {name: labels.dims.index(name) for name in labels.dims}
@@ -681,7 +681,7 @@ def plot_region(
 
 
 def _draw_region(axes, look, outer, inner_level, name):
-    """Plot the regions of one member, the outer one first, and its mean; return their ends."""
+    """Plot the regions of one member, the outer one first, and its mean, and return their ends."""
     grid, color = outer["density"], look.color
     x, y = (grid.coords[dim].values for dim in grid.dims)
     values = grid.values

@@ -15,6 +15,6 @@ class EmbeddedFontsFigure(Figure):
     """
 
     def savefig(self, fname: Any, **keywords: Any) -> None:
-        """Save the figure; see `matplotlib.figure.Figure.savefig`."""
+        """Save the figure. See `matplotlib.figure.Figure.savefig`."""
         with rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
             super().savefig(fname, **keywords)

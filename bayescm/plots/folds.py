@@ -106,7 +106,7 @@ def fold_figures(
     kind: str = "hdi",
     concentration: Any = None,
 ) -> "list[Figure]":
-    """Split the folds over several figures, each of which includes the pooled intervals."""
+    """Split the folds over several figures, each with the pooled intervals."""
     runs = {
         name: _one_cross_validation(run, measure) for name, run in _by_classifier(counts).items()
     }

@@ -250,7 +250,7 @@ def _arranged(
 
 
 def _member_words(dim, name, display_names):
-    """Name a member of a dimension; classifier names need no further words."""
+    """Name a member of a dimension. Classifier names need no further words."""
     if dim == "classifier" and isinstance(name, str):
         return display_label(name, display_names)
     return " ".join(style.index_words({dim: name}, display_names))

@@ -52,7 +52,7 @@ def plot_frontier(
     Returns
     -------
     matplotlib.figure.Figure
-        Figure in which filled points are on the frontier with probability 0.5 or more. If the
+        Figure whose filled points are on the frontier with probability 0.5 or more. If the
         largest cost is more than 20 times the smallest, the cost axis is logarithmic.
 
     Raises

@@ -107,9 +107,9 @@ def plot_matrix(
     Returns
     -------
     matplotlib.figure.Figure
-        Figure in which colour shows the observed proportion, or its mean by a model. With more than
-        ten classes, cells contain only counts, a square-root scale enhances small proportions, and
-        a panel beside the matrix shows the interval of each class.
+        Figure whose colours show the observed proportions, or their means by a model. With more
+        than ten classes, cells contain only counts, and a square-root scale enhances small
+        proportions. A panel beside the matrix then shows the interval of each class.
 
     Raises
     ------

@@ -90,7 +90,7 @@ def plot_sroc(
     Raises
     ------
     ValueError
-        If there is no dimension of studies, or there are more than two classes.
+        If the dimension of studies is missing, or there are more than two classes.
 
     Warns
     -----
@@ -241,8 +241,8 @@ def plot_studies(
     Raises
     ------
     ValueError
-        If there is no dimension of studies, more than two classes, or too many studies for a
-        legible plot.
+        If the dimension of studies is missing, or if there are more than two classes or too many
+        studies for a legible plot.
 
     Examples
     --------

@@ -294,7 +294,7 @@ def axis_name(measure: str, usual: str, display_names: DisplayNames = None) -> s
 
 
 def positive_class(evidence: Any, positive: Any = None, display_names: DisplayNames = None) -> str:
-    """Name the positive class; empty if there is none or its name is self-explanatory."""
+    """Name the positive class, if it exists and its name is not self-explanatory."""
     if is_members(evidence):
         members = evidence.values()
         words = {positive_class(member, positive, display_names) for member in members}

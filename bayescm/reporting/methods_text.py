@@ -275,7 +275,7 @@ def _of_classes_left_out(table):
 
 
 def _of_measures(names, entry):
-    """Describe the measures; the same name may have another meaning for other evidence."""
+    """Describe the measures. The same name may have another meaning for other evidence."""
     described = []
     for name in names:
         try:
@@ -315,7 +315,7 @@ def _inside(sentence):
 
 
 def _models(words):
-    """Return the models named in the text, in order; the correlated t is its own posterior."""
+    """Return the models named in the text, in order. The correlated t is its own posterior."""
     # A name after a dot belongs to a custom model and its module.
     names = re.findall(r"(?<![\w.])[a-z_]+\b(?!\.)", words.replace("correlated t", "correlated_t"))
     return [name for name in dict.fromkeys(names) if _file(name) is not None]

@@ -436,7 +436,7 @@ def _doubts(table, chances, had_alarms):
 
 
 def _minutes(times):
-    """Format times to the minute; empty if a time is missing."""
+    """Format times to the minute, with missing times empty."""
     return times.dt.strftime("%Y-%m-%d %H:%M").fillna("")
 
 

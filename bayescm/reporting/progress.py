@@ -17,7 +17,7 @@ def progress(step: str) -> None:
 
 @contextmanager
 def showing_progress(show: bool | None) -> Iterator[None]:
-    """Show progress within the context and clear it afterwards; None: if interactive."""
+    """Show progress within the context and clear it afterwards. None: if interactive."""
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -132,7 +132,7 @@ def sections_of(
 def recipe_of(
     evidence: Any, measures: Any, settings: Mapping[str, Any], keywords: Mapping[str, Any]
 ) -> "Recipe":
-    """Return the recipe for evidence; see `sections_of`."""
+    """Return the recipe for evidence. See `sections_of`."""
     recipe = RECIPES.get(type_of(evidence).name, Recipe)
     return recipe(evidence, measures, settings, keywords)
 
@@ -882,7 +882,7 @@ class ResultsRecipe(Recipe):
         return [section]
 
     def computation(self) -> Section:
-        """Return the model; results have no summary with methods of computation."""
+        """Return the model. Results have no summary with methods of computation."""
         return _list_of_facts(self.facts())
 
     def cautions(self) -> Section:
@@ -1026,7 +1026,7 @@ class PreferencesRecipe(Recipe):
         return Section("How well one order fits", lines, [Table(caption, self.pairs.head(8))])
 
     def differences(self) -> list[Section]:
-        """Return the comparison of systems if there are few pairs; the matrix shows all pairs."""
+        """Return the comparison of systems if there are few pairs. The matrix shows all pairs."""
         return super().differences() if self.evidence.sizes["classifier"] <= _FEW_SYSTEMS else []
 
 

@@ -109,7 +109,7 @@ def _write(path, title, sections, folder, interactive):
 
 
 def _for_readers(table):
-    """Apply display names to a table; the columns of a confusion matrix are class labels."""
+    """Apply display names to a table. The columns of a confusion matrix are class labels."""
     if "actual" in table.frame:
         return table
     shown = for_readers(table.frame)

@@ -89,7 +89,7 @@ def _add_table(file, frame):
 
 
 def _add_grid(file, rows, right, bold=None):
-    """Add a table of rows, with the header first; text between marks is bold."""
+    """Add a table of rows, with the header first. Text between marks is bold."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.shared import Inches, Pt
 
