@@ -109,8 +109,8 @@ def from_partly_labelled(
         true proportion of the positive class.
     judge : array_like, shape (n,), or mapping of these, optional
         Judge's label or score of every example. Labels can be of any kind. A score is cut at its
-        quantiles into two to five bins with at least ten human labels each. With several judges,
-        each combination of labels is a stratum.
+        quantiles into two to five bins, one for every ten human labels. With several judges, each
+        combination of labels is a stratum.
     labels : sequence, optional
         All class labels. By default the labels in ``actual`` and ``predicted``.
     positive : label, optional

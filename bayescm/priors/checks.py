@@ -225,8 +225,8 @@ def sensitivity(
     DataFrame
         One row per measure (and class). The columns ``prior`` and ``likelihood`` are sensitivities:
         0 means no influence, and values above 0.05 should be examined. The column ``diagnosis`` is
-        "prior and evidence disagree" if both are above 0.05 (potential prior-data conflict), and
-        "the prior dominates" if only the prior is.
+        "prior and evidence disagree" if both are above 0.05 (potential prior-data conflict), "the
+        prior dominates" if only the prior is, and "-" otherwise.
 
     References
     ----------
