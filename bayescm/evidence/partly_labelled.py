@@ -522,7 +522,7 @@ def combine_partly_labelled(
 
 
 BINS = 5  # maximum number of bins of a score
-LABELS_A_BIN = 10  # minimum number of human labels per bin
+LABELS_A_BIN = 10  # number of human labels for each bin beyond the second
 
 
 def strata(

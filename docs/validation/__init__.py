@@ -1,11 +1,11 @@
 """
-The simulations behind the package's own tables of coverage, one file for each theme.
+Simulations for the tables of coverage in the documentation, one module per topic.
 
 ``python docs/validation NAME [--table T] [--case C] [--seed S] [--replications R]`` runs an
-experiment and writes its table to ``docs/results/NAME.csv``, or ``NAME_T.csv`` where a name has
-several tables. The table of a single case is printed, and written only with ``--out FOLDER``. Each
-file ends with ``EXPERIMENTS``, what it declares by `Experiment` and `Repeated` of
-`bayescm.simulation`.
+experiment and writes its table to ``docs/results/NAME.csv``, or to ``NAME_T.csv`` if the experiment
+has several tables. With ``--case``, the table is printed, and is written only with
+``--out FOLDER``. The list ``EXPERIMENTS`` at the end of each module declares its experiments with
+`Experiment` and `Repeated` of `bayescm.simulation`.
 """
 
 import os
@@ -44,7 +44,7 @@ RECOMPUTED = sorted(f"recomputed.{path.stem}" for path in FOLDER.glob("recompute
 
 
 def experiments(name: str | None = None, table: str | None = None) -> list[Experiment | Repeated]:
-    """Return the experiments of a name, or all of them; perhaps the one with a table only."""
+    """Return all experiments, or those with the given name and table."""
     themes = [import_module(f"validation.{theme}") for theme in (*THEMES, *RECOMPUTED)]
     every = [experiment for theme in themes for experiment in theme.EXPERIMENTS]
     if name is None:
@@ -58,12 +58,12 @@ def experiments(name: str | None = None, table: str | None = None) -> list[Exper
 
 
 def result_name(experiment: Experiment | Repeated) -> str:
-    """Return the name of the file of an experiment's table, without its suffix."""
+    """Return the file name of an experiment's table, without suffix."""
     return "_".join(filter(None, [experiment.name, experiment.table]))
 
 
 def files() -> dict[str, str]:
-    """Return the file of this folder that makes each table, by the name of the table's file."""
+    """Return a mapping from the file name of each table to the module that creates it."""
     return {
         f"{result_name(experiment)}.csv": f"docs/validation/{theme.replace('.', '/')}.py"
         for theme in (*THEMES, *RECOMPUTED)
@@ -72,6 +72,6 @@ def files() -> dict[str, str]:
 
 
 def data_folder() -> str | None:
-    """Return the folder of data files (``--data``), for the cases of real data."""
-    # An environment variable reaches the worker processes too.
+    """Return the folder of data files (``--data``), for cases with real data."""
+    # Worker processes inherit environment variables.
     return os.environ.get("BAYESCM_DATA")

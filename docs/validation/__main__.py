@@ -15,7 +15,7 @@ from validation import experiments, result_name
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the experiments of a name and write their tables."""
+    """Run the experiments with a name, and write their tables."""
     names = sorted({each.name for each in experiments()})
     parser = argparse.ArgumentParser(prog="python docs/validation", description=__doc__)
     parser.add_argument("name", choices=names, metavar="NAME", help=", ".join(names))
@@ -45,11 +45,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(experiment, options):
-    """Run an experiment, print its table, and write it unless a single case is only looked at."""
+    """Run an experiment, print its table and, if there is an output folder, write it."""
     path = None if options.out is None else options.out / f"{result_name(experiment)}.csv"
     keywords = {"replications": options.replications, "seed": options.seed}
     if isinstance(experiment, Experiment):
-        # Finished replications are kept beside the table: the same call resumes from there.
+        # Finished replications are stored next to the table, so that the same call can resume.
         journal = None if path is None else path.with_name(path.name + ".journal")
         keywords |= {"jobs": options.jobs, "journal": journal, "progress": True}
     table = experiment.run(options.case, **keywords)
@@ -61,7 +61,7 @@ def _run(experiment, options):
 
 
 def _origin(experiment, options):
-    """Return the comment that says by which call and versions a table was made."""
+    """Return a comment with the command and the versions that created a table."""
     call = f"python docs/validation {experiment.name}"
     for option in ("table", "case", "seed", "replications"):
         value = experiment.table if option == "table" else getattr(options, option)

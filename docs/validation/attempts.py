@@ -1,4 +1,4 @@
-"""Repeated attempts: pass@k and its relatives, of the items at hand and of all items like them."""
+"""Coverage for repeated attempts: pass@k and similar measures of observed items and populations."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
@@ -29,13 +29,14 @@ from bayescm.simulation import Experiment, Repeated, Replications, summarize
 SIZES = ((30, 8), (164, 10), (500, 3))
 DRAWS = 1000
 
-# Items with rates of success that are beta, zero-inflated, or in lumps, which no beta distribution
-# has. Only right and wrong is known of an attempt, so that all wrong answers count as different in
-# a majority.
+# Table "successes". The success rates of items are sampled from a beta, a zero-inflated or a
+# discrete distribution. Attempts are only recorded as right or wrong, so that a majority vote
+# treats all wrong answers as different. The true values are measures of the observed items and of
+# the population.
 
 
 class RateSetting(NamedTuple):
-    """Number of items, of attempts at each, and the distribution of their rates of success."""
+    """Number of items, attempts per item, and the distribution of the success rates."""
 
     items: int
     attempts: int
@@ -43,7 +44,7 @@ class RateSetting(NamedTuple):
 
 
 def zero_inflated(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Return rates of which four in ten are 0."""
+    """Return success rates, 40% of which are 0."""
     return np.where(rng.random(size) < 0.4, 0.0, rng.beta(2, 2, size))
 
 
@@ -61,7 +62,7 @@ ITEMS = {
 
 
 def success_measures(attempts: int) -> tuple[str, ...]:
-    """Return the measures of items with so many attempts each."""
+    """Return the measures for a given number of attempts per item."""
     most = min(attempts, 8)
     measures = ("mean", f"pass_at({most})", f"pass_all({most})", f"majority_at({min(most, 5)})")
     return measures + (("pass_at(4)",) if most > 4 else ())
@@ -70,7 +71,7 @@ def success_measures(attempts: int) -> tuple[str, ...]:
 def successes(
     rng: np.random.Generator, items: int, attempts: int, rates: str
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return which attempts are right, and the true values of these items and of all items."""
+    """Return attempts, and the true values for the observed items and for the population."""
     measures = success_measures(attempts)
     p = RATES[rates](rng, items)
     right = rng.random((items, attempts)) < p[:, None]
@@ -85,7 +86,7 @@ def _values(measures, p):
 
 @lru_cache
 def _limits(measures, rates):
-    """Return the values of a million items."""
+    """Return the population values, from a million items."""
     return _values(measures, RATES[rates](np.random.default_rng(99), 1_000_000))
 
 
@@ -94,7 +95,7 @@ def _with_estimand(of, values):
 
 
 def success_intervals(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return 95% equal-tailed intervals of all measures, both estimands."""
+    """Return 95% equal-tailed intervals of all measures, for both estimands."""
     return _intervals(evidence, success_measures(evidence.sizes["attempt"]))
 
 
@@ -109,13 +110,13 @@ def _intervals(evidence, measures):
     return intervals
 
 
-# Up to 1,000 attempts at each item, with rates that are rare, spread out, in a narrow range, all
-# equal, or in lumps at both ends. Data sets are sampled many at a time: the draws of each are those
-# of `bayescm.posteriors.repeated_items`, in fewer chains.
+# Table "many". There are up to 1,000 attempts per item. Success rates are small, widely spread, in
+# a narrow range, all equal, or 0 or 1. Many data sets are sampled at once. The draws are the draws
+# of `bayescm.posteriors.repeated_items`, but with fewer chains.
 
 
 class ManySetting(NamedTuple):
-    """Number of items, of attempts at each, and the distribution of their rates of success."""
+    """Number of items, attempts per item, and the distribution of the success rates."""
 
     items: int
     attempts: int | str
@@ -146,7 +147,11 @@ MANY_DRAWS, MANY_CHAINS, AT_ONCE = 400, 20, 25
 def many_attempts(
     replications: Replications, items: int, attempts: int | str, rates: str
 ) -> pd.DataFrame:
-    """Return the coverage of 95% intervals, equal-tailed and of highest density."""
+    """
+    Return the coverage of 95% equal-tailed and highest-density intervals.
+
+    The columns ``successes`` and ``failures`` are the mean numbers of attempts per data set.
+    """
     rng, records = replications.generator(), []
     limit = MANY_RATES[rates](np.random.default_rng(99), 1_000_000)
     measures = dict(list(MANY_MEASURES.items())[: 1 if attempts == 2 else 2])
@@ -171,7 +176,7 @@ def many_attempts(
             )
             for kind in ("eti", "hdi"):
                 ends, _ = draws.interval_with_error(0.95, kind)
-                # Exact ends: a rate of 0 or 1 is in the interval that ends there.
+                # An interval that ends at 0 or 1 contains this rate in spite of rounding.
                 bounds = zip(ends[..., 0] - 1e-12, ends[..., 1] + 1e-12, truth, strict=True)
                 records.extend(
                     {
@@ -191,8 +196,9 @@ def many_attempts(
     return summarize(table).assign(successes=totals["successes"], failures=totals["failures"])
 
 
-# One further run at the same items, with as many attempts at each or with one; and how often two
-# answers to an item differ, and the share of the variance between items, in the population.
+# Table "runs". The true values are the measures of one further run on the same items, with the same
+# number of attempts or with a single attempt. Two measures refer to the population: the flip rate
+# (the probability that two answers to an item differ), and the share of variance between items.
 
 RUN_SIZES = ((10, 3), (30, 2), (30, 8), (164, 4))
 RUN_RATES = ("beta(.3, .5)", "beta(2, 3)", "lumps 0, 1, .05, .8")
@@ -206,7 +212,7 @@ OF_RUNS, OF_ITEMS = ("mean", "pass_at(2)", "flip_rate"), ("flip_rate", "variance
 def further_run(
     rng: np.random.Generator, items: int, attempts: int, rates: str
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return which attempts are right, the measures of further runs, and those of all items."""
+    """Return attempts, the measures of further runs, and the measures of the population."""
     p = RATES[rates](rng, items)
     right = rng.random((items, attempts)) < p[:, None]
     number = np.full(items, attempts)
@@ -222,7 +228,7 @@ def _of_run(name, answers):
 
 
 def run_intervals(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return 95% equal-tailed intervals of the measures of further runs and of all items."""
+    """Return 95% equal-tailed intervals of the measures of further runs and the population."""
     posterior, rng, ends = posterior_of(evidence), np.random.default_rng(0), {}
     asked = [
         (OF_RUNS, "predictive", None, "next run"),
@@ -234,13 +240,14 @@ def run_intervals(evidence: xr.Dataset) -> Mapping[str, Any]:
         drawn = posterior.draw(measures, DRAWS, rng, of=of, n=n)
         for name, values in zip(names, drawn, strict=True):
             lower, upper = np.quantile(values, [0.025, 0.975])
-            # The measure of a run takes few values: the ends are among them.
+            # The measure of a run is discrete, so that ends must include their own values.
             ends[f"{name}, {label}"] = np.array([lower - 1e-12, upper + 1e-12])
     return ends
 
 
-# Two systems of equal strength attempt the same items, whose difficulties have a normal copula: the
-# difference, paired and as if each system had had items of its own.
+# Table "paired". Two equally good systems attempt the same items. Their success rates have a normal
+# copula. The true difference is 0. Intervals of the difference use the pairs ("paired"), or treat
+# the systems as if they had attempted different items ("apart").
 
 PAIRED = {1: (100, 8, 0.7)}
 DIFFERENCES = ("mean", "pass_at(4)")
@@ -249,7 +256,7 @@ DIFFERENCES = ("mean", "pass_at(4)")
 def successes_of_two(
     rng: np.random.Generator, items: int, attempts: int, correlation: float
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return which attempts of two systems are right, and the differences, which are 0."""
+    """Return attempts of two systems, and the true differences, which are 0."""
     normal = rng.standard_normal((2, items))
     normal[1] = correlation * normal[0] + np.sqrt(1 - correlation**2) * normal[1]
     rates = beta(0.3, 0.5).ppf(ndtr(normal))
@@ -272,21 +279,21 @@ def difference_intervals(evidence: xr.Dataset, *, paired: bool) -> Mapping[str, 
     return _with_estimand("population", dict(zip(DIFFERENCES, ends, strict=True)))
 
 
-# Attempts whose answers themselves are known, and the plurality of them, ties by lot. Rates of
-# success are beta(2, 3): in the middle, where it matters for whom the wrong answers vote. The model
-# has none of the ways in which these are shared, but that all differ.
+# Table "answers". The answers themselves are recorded, and the measure is the plurality vote, with
+# ties broken at random. Success rates are beta(2, 3): for intermediate rates, the result depends on
+# the distribution of wrong answers. Only "all different" matches the assumption of the model.
 
 
 class AnswerSetting(NamedTuple):
-    """Number of items, of attempts at each, and how the wrong answers to an item are shared."""
+    """Number of items, attempts per item, and the distribution of the wrong answers to an item."""
 
     items: int
     attempts: int
     wrong: str
 
 
-ZIPF = np.arange(1, 11) ** -1.5 / (np.arange(1, 11) ** -1.5).sum()  # half of them are one answer
-# Shares of the wrong answers to each item (items, answers); none where all differ.
+ZIPF = np.arange(1, 11) ** -1.5 / (np.arange(1, 11) ** -1.5).sum()  # one answer has half the mass
+# Probabilities of the wrong answers to each item (items, answers), empty if all differ.
 WRONG: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "all different": lambda rng, size: np.empty((size, 0)),
     "Zipf": lambda rng, size: np.tile(ZIPF, (size, 1)),
@@ -299,14 +306,17 @@ ANSWERS = {
 
 
 def plurality_sizes(attempts: int) -> list[int]:
-    """Return of how many answers the plurality is taken."""
+    """Return the numbers of answers in a plurality vote."""
     return [3] if attempts == 3 else [3, 5, 8]
 
 
 def answers(
     rng: np.random.Generator, items: int, attempts: int, wrong: str
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return answers, and how often their pluralities are right, of these items and of all."""
+    """Return answers, and the true probabilities that plurality votes are right.
+
+    These refer to the observed items and to the population.
+    """
     rates, shares = RATES["beta(2, 3)"](rng, items), WRONG[wrong](rng, items)
     edges = shares.cumsum(1)[:, None, :-1]
     category = 1 + (rng.random((items, attempts, 1)) > edges).sum(-1)
@@ -322,7 +332,7 @@ def answers(
 
 @lru_cache
 def _plurality_limits(wrong, attempts):
-    """Return the values of a hundred thousand items."""
+    """Return the population values, from a hundred thousand items."""
     rng = np.random.default_rng(99)
     rates, shares = RATES["beta(2, 3)"](rng, 100_000), WRONG[wrong](rng, 100_000)
     return {
@@ -333,19 +343,23 @@ def _plurality_limits(wrong, attempts):
 
 def chance_of_plurality(rates: np.ndarray, shares: np.ndarray, k: int) -> np.ndarray:
     """
-    Return the chance that the plurality of k answers to each item is right, ties by lot.
+    Return the probability that the plurality vote of k answers to each item is right.
 
-    With `right` right answers of k, that is the sum over all multinomial counts of the wrong ones,
-    none above `right`, of their probability divided by 1 + the number of those that tie. The
-    division is an integral over a node x of x to that number, and the sum is a coefficient of a
+    Ties are broken at random. Given the number `right` of right answers, the probability is a sum
+    over all multinomial counts of wrong answers, none of them above `right`. Each term is the
+    probability of the counts, divided by one plus the number of ties. The division is computed as
+    an integral of a power of x, with the number of ties as exponent. The sum is a coefficient of a
     product of truncated exponential series.
 
     Parameters
     ----------
     rates : ndarray, shape (I,)
+        Success rate of each item.
     shares : ndarray, shape (I, W)
-        Those of the wrong answers; where there are none all wrong answers differ.
+        Probabilities of the wrong answers, given that the answer is wrong. If empty, all wrong
+        answers differ.
     k : int
+        Number of answers in the vote.
 
     Examples
     --------
@@ -374,7 +388,7 @@ def chance_of_plurality(rates: np.ndarray, shares: np.ndarray, k: int) -> np.nda
 
 
 def plurality_intervals(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return 95% equal-tailed intervals of the pluralities, both estimands."""
+    """Return 95% equal-tailed intervals of the plurality votes, for both estimands."""
     sizes = plurality_sizes(evidence.sizes["attempt"])
     return _intervals(evidence, [f"majority_at({k})" for k in sizes])
 

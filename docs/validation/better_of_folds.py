@@ -1,16 +1,17 @@
 """
-Is the better of two classifiers better as often as is said, over ten folds without halves?
+Calibration of the probability that one of two classifiers is better, from ten folds.
 
-The same learner is trained on either half of eight normal features. How far each feature moves the
-positives is drawn anew for each data set, |N(.5, .25^2)|, so that one half is better by as much as
-chance has it, and neither is favoured: a probability of .95 should be right in .95 of the data sets
-whose probabilities are about .95. The truth is the mean difference over training sets of nine
-tenths of the sample; where the sign of the simulated mean is in doubt, a data set counts as right
-by the probability that the sign is.
+The same learner is trained on each half of eight normal features. For every data set, the shift of
+each feature between the classes is sampled from |N(0.5, 0.25^2)|. Either half can therefore be
+better, and neither is favoured. If the probabilities are calibrated, a probability of 0.95 is right
+in 95% of the data sets. The true difference is the mean difference over training sets with nine
+tenths of the sample size. If the sign of its simulated value is uncertain, a data set counts as
+right with the probability of this sign.
 
-Of each measure and model the data sets are counted by the probability of the one that is called
-better: how many there are in a bin (``data_sets``), what was ``said`` on average, and in how many
-it was ``right``. ``log_loss`` is the mean of minus the log of what was said of the truly better.
+For each measure and model, data sets are binned by the probability of the classifier that is called
+better. The columns are the number of data sets in a bin (``data_sets``), the mean probability
+(``said``) and the proportion in which the call was correct (``right``). ``log_loss`` is the mean
+negative log probability of the truly better classifier.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +38,7 @@ CASES = dict(enumerate([(learner, 150, 0.4) for learner in LEARNERS], start=1))
 
 
 def true_difference(rng: np.random.Generator, pair: Pair) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean differences over training sets, and their standard errors."""
+    """Return the mean differences over training sets, and their Monte Carlo standard errors."""
     size, differences = round(pair.n * (1 - 1 / FOLDS)), []
     for _ in range(TRAINING_SETS):
         train = sample(rng, size, pair.positives, pair.features)
@@ -55,7 +56,7 @@ def true_difference(rng: np.random.Generator, pair: Pair) -> tuple[np.ndarray, n
 def answers(
     rng: np.random.Generator, learner: str, n: int, positives: float
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield what each model says of each measure, and the probability that the first is better."""
+    """Yield each model's probability for each measure, and the probability that it is right."""
     features = shifted(FEATURES, np.abs(MIDDLE + SPREAD * rng.standard_normal(FEATURES)))
     pair = Pair(learner, learner, n, positives, features, equal=True)
     seed = int(rng.integers(2**31))
@@ -85,7 +86,7 @@ def answers(
 def calibration(
     replications: Replications, learner: str, n: int, positives: float
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for each measure, model and bin of what was said."""
+    """Yield a row for each measure, model and bin of probabilities."""
     frame = pd.DataFrame(
         [
             answer

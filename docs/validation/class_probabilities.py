@@ -1,4 +1,4 @@
-"""Probabilities of more than two classes: proper scores, areas and errors of calibration."""
+"""Coverage for class probabilities: proper scores, areas and calibration errors."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -17,9 +17,10 @@ from bayescm.posteriors.calibration import calibration
 from bayescm.posteriors.dirichlet_calibration import dirichlet_calibration
 from bayescm.simulation import Experiment, generator
 
-# All measures of three and of six classes. The logs of the forecasts are normal with standard
-# deviation 1.3. What comes true has the same logs; or logs less extreme by a factor; or logs with a
-# level added for each class; or the first class is taken for the second one.
+# Table "coverage": all measures for three and six classes. The logits of the forecasts are normal
+# with standard deviation 1.3. The logits of the true probabilities are the same ("calibrated"),
+# smaller by a factor ("extreme"), or shifted by a constant per class ("shifted"). In "confused",
+# the first two logits are averaged for the first class.
 
 MEASURES = (
     "brier",
@@ -36,7 +37,7 @@ SPREAD, POPULATION, DRAWS = 1.3, 40_000, 500
 
 
 class ClassSetting(NamedTuple):
-    """Shape of what comes true, number of classes, and number of examples."""
+    """Relation between forecasts and true probabilities, number of classes and of examples."""
 
     shape: str
     classes: int
@@ -56,7 +57,7 @@ CLASSES = dict(
 
 
 def class_chances(shape: str, logs: np.ndarray) -> np.ndarray:
-    """Return the chances of the classes (n, C) given the logs of the forecasts."""
+    """Return the true class probabilities (n, C), given the logits of the forecasts."""
     if shape == "extreme":
         logs = 0.55 * logs
     elif shape == "shifted":
@@ -67,7 +68,7 @@ def class_chances(shape: str, logs: np.ndarray) -> np.ndarray:
 
 
 def random_classes(rng: np.random.Generator, chance: np.ndarray) -> np.ndarray:
-    """Return the class of every example (n,), by its chances (n, C)."""
+    """Return a random class of every example (n,), with probabilities (n, C)."""
     above = rng.random((len(chance), 1)) > chance.cumsum(axis=1)
     return above.sum(axis=1).clip(max=chance.shape[1] - 1)
 
@@ -84,7 +85,7 @@ def forecasts_of_classes(
 def measures_of_classes(
     _: np.random.Generator, shape: str, classes: int, n: int
 ) -> Mapping[str, float]:
-    """Return the measures of 40,000 forecasts, each of which is every class with its chance."""
+    """Return the true measures, from 40,000 forecasts with every class weighted by probability."""
     logs = np.random.default_rng(99).normal(0, SPREAD, (POPULATION, classes))
     forecast, chance = softmax(logs, axis=1), class_chances(shape, logs)
     weight = chance.T.ravel()[None] / POPULATION
@@ -106,7 +107,7 @@ def measures_of_classes(
 
 
 def smooth_curve(forecast: np.ndarray, chance: np.ndarray) -> np.ndarray:
-    """Return the forecasts, moved by how far the chances are off in each of 400 quantile groups."""
+    """Return the forecasts plus their mean error in each of 400 quantile groups."""
     order = np.argsort(forecast)
     group = np.arange(len(order)) * 400 // len(order)
     departure = np.bincount(group, (chance - forecast)[order]) / np.bincount(group)
@@ -126,18 +127,18 @@ def _posterior(evidence):
     return dirichlet_calibration(evidence) if "class" in evidence.dims else calibration(evidence)
 
 
-# Proper scores, areas and the error of the highest probability with 2 to 100 classes. What comes
-# true has the chances softmax(z) with normal logits z; the forecasts are softmax(slope * z): right,
-# too extreme or too timid. Beside the posterior stands the t interval of the mean of what every
-# example contributes to the measure: its score, or its influence on the mean area (DeLong et al.,
-# 1988, doi:10.2307/2531595). In the second table it is the difference from a rival whose logits
-# have noise of standard deviation .5 in addition.
+# Table "softmax": proper scores, areas and top-label calibration errors with 2 to 100 classes. The
+# true probabilities are softmax(z) with normal logits z. The forecasts are softmax(slope * z), that
+# is, calibrated, too extreme or not extreme enough. The posterior is compared with the t interval
+# of the mean contribution of an example: its score, or its influence on the mean area (DeLong et
+# al., 1988, doi:10.2307/2531595). Table "softmax_differences" has differences from a rival, whose
+# logits have additional noise with standard deviation 0.5.
 
 NOISE = 0.5
 
 
 class SoftmaxSetting(NamedTuple):
-    """Classes, standard deviation of the logits, slope of the forecasts, number of examples."""
+    """Number of classes, sd of the logits, slope of the forecasts, and number of examples."""
 
     classes: int
     logits: float
@@ -176,7 +177,7 @@ def logits_of_classes(rng, classes, spread, slope, n, noise):
 def softmax_forecasts(
     rng: np.random.Generator, classes: int, spread: float, slope: float, n: int, noise: float = 0.0
 ) -> tuple[xr.Dataset, None]:
-    """Return probabilities, of a rival too if there is noise, where every class has an example."""
+    """Return probabilities, with every class in the sample; with noise, also for a rival."""
     actual = np.zeros(0)
     while len(np.unique(actual)) < classes:
         logits, *forecasts = logits_of_classes(rng, classes, spread, slope, n, noise)
@@ -191,7 +192,7 @@ def softmax_forecasts(
 def softmax_measures(
     _: np.random.Generator, classes: int, spread: float, slope: float, n: int, noise: float = 0.0
 ) -> Mapping[str, float]:
-    """Return the measures of a large population, or how far they are above the rival's."""
+    """Return the measures of a large population, or their differences from the rival."""
     rng, size = np.random.default_rng(99), max(40_000, 2_000_000 // classes)
     logits, *forecasts = logits_of_classes(rng, classes, spread, slope, size, noise)
     chance = softmax(logits, axis=1)
@@ -203,7 +204,7 @@ def softmax_measures(
 
 
 def names_of(classes: int) -> list[str]:
-    """Return the measures: two scores, the area and the error of the highest probability."""
+    """Return the measures: two scores, the area and the calibration error."""
     return [
         "log_loss",
         "brier",
@@ -228,12 +229,12 @@ def _measures_of_logits(chance, logits):
 
 
 def _class_columns(classes):
-    """Return the classes whose areas are averaged: of two, the positive one."""
+    """Return the classes whose areas are averaged. For two classes, the positive one only."""
     return [1] if classes == 2 else range(classes)
 
 
 def _area(forecast, chance):
-    """Return the area under the ROC curve of forecasts that come true with these chances."""
+    """Return the area under the ROC curve of forecasts with these true probabilities."""
     chance = chance[np.argsort(forecast)]
     complement = 1 - chance
     ranks = complement.cumsum() - complement / 2
@@ -241,7 +242,7 @@ def _area(forecast, chance):
 
 
 def posterior_differences(evidence: xr.Dataset, measures: list[str]) -> Mapping[str, np.ndarray]:
-    """Return 95% intervals of the differences between the measures and the rival's."""
+    """Return 95% intervals of the differences from the rival."""
     draws = _posterior(evidence).draw([resolve(name) for name in measures], DRAWS, generator(0, 0))
     return {
         name: np.quantile(values[:, 0] - values[:, 1], [0.025, 0.975])
@@ -250,7 +251,7 @@ def posterior_differences(evidence: xr.Dataset, measures: list[str]) -> Mapping[
 
 
 def t_intervals(evidence: xr.Dataset, measures: list[str]) -> Mapping[str, np.ndarray]:
-    """Return t intervals of the mean contribution, or of its difference from the rival's."""
+    """Return 95% t intervals of the mean contribution, or of its difference from the rival."""
     actual, scores = evidence["actual"].values, evidence["score"]
     if "class" not in scores.dims:
         scores = xr.concat([1 - scores, scores], "class").transpose(..., "class")
@@ -266,7 +267,7 @@ def t_intervals(evidence: xr.Dataset, measures: list[str]) -> Mapping[str, np.nd
 
 
 def _contributions(forecast, actual):
-    """Return log loss, Brier score and influence on the (mean) area of every example, (3, n)."""
+    """Return each example's log loss, Brier score and influence on the (mean) area, (3, n)."""
     size, classes = forecast.shape
     outcome = np.eye(classes)[actual]
     brier = ((forecast - outcome) ** 2).sum(axis=1) / (2 if classes == 2 else 1)
@@ -276,7 +277,7 @@ def _contributions(forecast, actual):
 
 
 def _influence(forecast, positive):
-    """Return the area plus how far every example moves it, (n,): DeLong's placements."""
+    """Return the area plus the influence of each example on it, (n,), by DeLong's placements."""
     ranks, positives = rankdata(forecast), positive.sum()
     negatives = len(forecast) - positives
     placement = np.empty(len(forecast))
@@ -288,7 +289,7 @@ def _influence(forecast, positive):
 
 
 def softmax_methods(classes, *_):
-    """Return the posterior, and the t interval of all but the error of calibration."""
+    """Return the posterior, and the t interval for all measures but the calibration error."""
     measures = names_of(classes)
     return {
         "posterior": partial(posterior_intervals, measures=measures),
@@ -297,7 +298,7 @@ def softmax_methods(classes, *_):
 
 
 def difference_methods(classes, *_):
-    """Return the same for differences, of all but the error of calibration."""
+    """Return both methods for differences, for all measures but the calibration error."""
     methods = {"posterior": posterior_differences, "t": t_intervals}
     return {
         name: partial(method, measures=names_of(classes)[:3]) for name, method in methods.items()

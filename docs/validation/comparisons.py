@@ -1,4 +1,4 @@
-"""Comparisons: paired differences, statements that hold jointly, averages over many classes."""
+"""Coverage for comparisons: paired differences, joint intervals, averages over many classes."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
@@ -24,12 +24,12 @@ from validation.counts import (
     counts_of_classifier,
 )
 
-# Several classifiers on the same examples: the joint distribution of the truth and all predictions,
-# cell by cell.
+# Several classifiers on the same examples, as a joint distribution of the true class and all
+# predictions.
 
 
 class JointDistribution(NamedTuple):
-    """Truth and predictions in each cell (1 + J, M), and the probabilities of the cells (M,)."""
+    """Class and predictions of each cell (1 + J, M), and the cell probabilities (M,)."""
 
     cells: np.ndarray
     probabilities: np.ndarray
@@ -39,7 +39,7 @@ class JointDistribution(NamedTuple):
         return marginal_matrices(self.probabilities, self.cells[0], self.cells[1:], 2)
 
     def draw(self, rng: np.random.Generator, n: int) -> xr.Dataset:
-        """Return the outcomes of n examples."""
+        """Return the outcomes of n random examples."""
         names = [f"classifier {number}" for number in range(1, len(self.cells))]
         coords = {
             "actual": ("outcome", self.cells[0]),
@@ -56,15 +56,16 @@ def correlated_pair(
     positives: float, rates: Sequence[float], correlation: float
 ) -> JointDistribution:
     """
-    Return the joint distribution of two classifiers whose errors have a correlation.
+    Return the joint distribution of two classifiers with correlated errors.
 
     Parameters
     ----------
     positives : float
-        Share of the positive class.
+        Prevalence of the positive class.
     rates : sequence of float
         Error rate of each classifier.
     correlation : float
+        Correlation of the errors, in both classes.
     """
     first, second = rates
     sd = np.sqrt(first * (1 - first) * second * (1 - second))
@@ -81,17 +82,18 @@ def classifiers_with_shared_errors(
     positives: float, rates: Sequence[float], shared: float
 ) -> JointDistribution:
     """
-    Return the joint distribution of classifiers whose errors partly strike together.
+    Return the joint distribution of classifiers that share some of their errors.
 
     Parameters
     ----------
     positives : float
-        Share of the positive class.
+        Prevalence of the positive class.
     rates : sequence of float
         Error rate of each classifier.
     shared : float
-        Share of a mixture in which an example that misleads one classifier misleads all that err at
-        least as often; in the rest the errors are independent.
+        Weight of a mixture component with shared errors. There, if one classifier is wrong, all
+        classifiers with an equal or higher error rate are wrong too. In the other component, errors
+        are independent.
     """
     classifiers = len(rates)
     cells = np.indices((2,) * (1 + classifiers)).reshape(1 + classifiers, -1)
@@ -107,12 +109,12 @@ def classifiers_with_shared_errors(
     return JointDistribution(cells, prevalence * mixture)
 
 
-# Two classifiers whose errors are correlated, on the same examples: the interval of the difference
-# that knows of the pairs, and the one that does not.
+# Table "paired": two classifiers with correlated errors on the same examples. Intervals of the
+# difference use the pairs ("paired"), or treat the classifiers as independent ("independent").
 
 
 class PairSetting(NamedTuple):
-    """Examples, share of positives, error rates of both, and correlation of their errors."""
+    """Number of examples, prevalence, error rate of each classifier, correlation of errors."""
 
     n: int
     positives: float
@@ -135,7 +137,7 @@ PAIRED_MEASURES = ("f1", "mcc")
 def outcomes_of_pair(
     rng: np.random.Generator, n: int, positives: float, rates: Sequence[float], correlation: float
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return outcomes of two classifiers, and the true differences."""
+    """Return outcomes of two classifiers, and the true differences between them."""
     pair = correlated_pair(positives, rates, correlation)
     values = {name: resolve(name)(pair.matrices()) for name in PAIRED_MEASURES}
     truth = {name: float(first - second) for name, (first, second) in values.items()}
@@ -143,13 +145,13 @@ def outcomes_of_pair(
 
 
 def paired(outcomes: xr.Dataset) -> Mapping[str, Any]:
-    """Return the intervals of the differences of classifiers on the same examples."""
+    """Return highest-density intervals of the differences, which use the pairs."""
     table = compare(outcomes, list(PAIRED_MEASURES), draws=10_000, random_seed=0)
     return {row.measure: (row.lower, row.upper) for row in table.itertuples()}
 
 
 def independent(outcomes: xr.Dataset) -> Mapping[str, Any]:
-    """Return highest-density intervals as if each classifier had had examples of its own."""
+    """Return highest-density intervals that treat the classifiers as independent."""
     matrices = counts_of(outcomes).values
     cells = np.random.default_rng(0).standard_gamma(matrices + 0.5, (10_000, 2, 2, 2))
     cells /= cells.sum((-2, -1), keepdims=True)
@@ -158,22 +160,24 @@ def independent(outcomes: xr.Dataset) -> Mapping[str, Any]:
 
 
 def _shortest(draws, prob=0.95):
-    """Return the shortest interval that holds this share of the draws."""
+    """Return the shortest interval that contains this proportion of the draws."""
     draws = np.sort(draws)
     inside = int(np.floor(prob * len(draws)))
     start = np.argmin(draws[inside:] - draws[: len(draws) - inside])
     return draws[start], draws[start + inside]
 
 
-# The difference of two accuracies on the same examples: exact coverage, by enumeration. It depends
-# only on how often one classifier alone is right and how often the other one alone is. Every such
-# pair of counts has its interval computed once, and true shares weigh them. Beside the posterior
-# stand the score interval (Tango, T. (1998). Equivalence test and confidence interval for the
-# difference in proportions for the paired-sample design. Statistics in Medicine 17, 891-908,
-# doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B), Wald's, and Wald's with one
-# example added on either side (Bonett, D. G. & Price, R. M. (2012). Adjusted Wald confidence
-# interval for a difference of binomial proportions based on paired data. Journal of Educational and
-# Behavioral Statistics 37, 479-488, doi:10.3102/1076998611411915).
+# Table "accuracy": the exact coverage of the difference of two accuracies on the same examples, by
+# enumeration. The interval depends only on the two discordant counts: the examples on which only
+# the first, or only the second classifier is correct. The interval of every pair of counts is
+# computed once, and weighted by the probability of the counts. The posterior is compared with the
+# score interval (Tango, T. (1998). Equivalence test and confidence interval for the difference in
+# proportions for the paired-sample design. Statistics in Medicine 17, 891-908,
+# doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B), with Wald's interval, and
+# with Wald's interval after one example is added to each discordant count (Bonett, D. G. & Price,
+# R. M. (2012). Adjusted Wald confidence interval for a difference of binomial proportions based on
+# paired data. Journal of Educational and Behavioral Statistics 37, 479-488,
+# doi:10.3102/1076998611411915).
 
 ENUMERATED = {1: (20,), 2: (50,), 3: (100,)}
 DISAGREEMENTS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -184,10 +188,11 @@ def exact_coverage(replications, n):
     """
     Return the exact coverage of 95% intervals with n examples.
 
-    Over 6 shares of disagreement and 5 splits of it: ``mean_doc`` and ``least_doc``, the mean and
-    the least coverage, and ``il``, the mean length.
+    The columns summarise 6 probabilities of disagreement, each split in 5 ways between the
+    classifiers. ``mean_doc`` and ``least_doc`` are the mean and the lowest coverage, and ``il`` is
+    the mean length.
     """
-    del replications  # nothing is drawn
+    del replications  # nothing is sampled
     first, second = (counts.ravel().astype(float) for counts in np.indices((n + 1, n + 1)))
     possible = first + second <= n
     first, second = first[possible], second[possible]
@@ -217,7 +222,7 @@ def exact_coverage(replications, n):
 def posterior_of_discordant(
     first: np.ndarray, second: np.ndarray, n: int, prior: float
 ) -> np.ndarray:
-    """Return equal-tailed intervals (m, 2); ``prior`` counts in each of the four joint cells."""
+    """Return equal-tailed intervals (m, 2), with ``prior`` pseudo-counts per joint cell."""
     concordant = n - first - second
     return np.array(
         [
@@ -233,12 +238,12 @@ def _trinomial(first, second, n, p, q):
     return np.exp(ways + xlogy(first, p) + xlogy(second, q) + xlogy(concordant, 1 - p - q))
 
 
-# How often *all* intervals of several classifiers and measures hold at once: those of
-# `joint_interval`, and equal-tailed intervals of 95% each for itself.
+# Table "jointly": the probability that *all* intervals of several classifiers and measures contain
+# the true values. The methods are `joint_interval` and separate 95% equal-tailed intervals.
 
 
 class JointSetting(NamedTuple):
-    """Examples, share of positives, error rates, share of errors that strike all, measures."""
+    """Number of examples, prevalence, error rates, weight of shared errors, number of measures."""
 
     n: int
     positives: float
@@ -264,9 +269,10 @@ JOINT_MEASURES = ("f1", "accuracy", "precision", "recall", "mcc")
 
 def joint_coverage(replications, n, positives, rates, shared, number):
     """
-    Return how often all intervals of several classifiers and measures hold.
+    Return the joint coverage of the intervals of several classifiers and measures.
 
-    ``doc`` is the share of test sets in which all hold, and ``il`` the mean length.
+    ``doc`` is the proportion of test sets in which all intervals contain the true values, and
+    ``il`` is the mean length.
     """
     population = classifiers_with_shared_errors(positives, rates, shared)
     measures = list(JOINT_MEASURES[:number])
@@ -295,9 +301,9 @@ def joint_coverage(replications, n, positives, rates, shared, number):
         }
 
 
-# Macro averages of many classes with few examples each: the model whose classes share strength,
-# beside the default prior of a single table. The classifiers are those of the experiment on the
-# prior, which neither model has.
+# Table "rows": macro averages over many classes with few examples each. The hierarchical model,
+# which partially pools the classes, is compared with the default prior of a single table. The
+# classifiers are sampled as in the experiment "priors", which matches neither model.
 
 ROWS = {
     case: ClassifierSetting(*setting)
@@ -306,7 +312,7 @@ ROWS = {
 
 
 def hierarchical_intervals(counts: xr.DataArray) -> Mapping[str, Any]:
-    """Return 95% equal-tailed intervals of the model whose classes share strength."""
+    """Return 95% equal-tailed intervals of the model with partially pooled classes."""
     kernels = [resolve(name) for name in AVERAGES]
     draws = hierarchical_rows(counts.values).draw(kernels, 1000, np.random.default_rng(0))
     ends = [np.quantile(values, [0.025, 0.975]) for values in draws]

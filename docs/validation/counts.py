@@ -1,4 +1,4 @@
-"""Tables of counts: the weight of the prior, fixed class totals, weighted examples, hard tables."""
+"""Coverage for confusion matrices: priors, fixed class totals, weights, extreme tables."""
 
 import warnings
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from bayescm.measures.catalogue import names, resolve
 from bayescm.posteriors import dirichlet_multinomial, importance_weighted
 from bayescm.simulation import Experiment, Method, Repeated, Replications
 
-# How much the prior should weigh: coverage of four rules for its concentration in each cell. A
-# classifier of C classes is drawn (a prevalence of the classes, a recall of each about a level, and
-# errors unevenly spread over the other classes), and from it one test set of n examples. What
-# differs between the rules is the total weight of the prior: two examples whatever the number of
-# classes for 2/C^2, but C^2/2, C and 1 example for 0.5, 1/C and 1/C^2 in each cell.
+# Experiment "priors": coverage of four rules for the prior concentration per cell. In each data
+# set, a classifier of C classes is sampled: the prevalences, a recall per class around a given
+# mean, and errors unevenly distributed over the other classes. One test set of n examples is
+# sampled from it. The rules differ in the total weight of the prior: 2 examples for 2/C^2, C^2/2
+# for 0.5, C for 1/C, and 1 for 1/C^2.
 
 
 class ClassifierSetting(NamedTuple):
-    """Number of classes, of examples, and the mean recall of a class."""
+    """Number of classes, number of examples, and the mean recall of a class."""
 
     classes: int
     n: int
@@ -53,14 +53,14 @@ def classifier(rng: np.random.Generator, classes: int, recall: float) -> np.ndar
 def counts_of_classifier(
     rng: np.random.Generator, classes: int, n: int, recall: float
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return the counts of a random classifier on a test set, and its true measures."""
+    """Return the confusion matrix of a random classifier on a test set, and its true measures."""
     cells = classifier(rng, classes, recall)
     counts = rng.multinomial(n, cells.ravel()).reshape(cells.shape)
     return from_matrix(counts), {name: float(resolve(name)(cells)) for name in AVERAGES}
 
 
 def dirichlet_intervals(counts: xr.DataArray, *, rule: str) -> Mapping[str, np.ndarray]:
-    """Return 95% equal-tailed intervals of all measures from the same draws."""
+    """Return 95% equal-tailed intervals of all measures, from the same draws."""
     classes = counts.sizes["actual"]
     concentration = {
         "2/C^2": 2 / classes**2,
@@ -69,7 +69,7 @@ def dirichlet_intervals(counts: xr.DataArray, *, rule: str) -> Mapping[str, np.n
         "1/C^2": 1 / classes**2,
     }[rule]
     posterior = dirichlet_multinomial(counts.values, concentration=concentration)
-    # A seed of the counts: the same draws in whichever order methods and replications are run.
+    # Seeding with the counts makes draws independent of the order of methods and replications.
     rng = np.random.default_rng(counts.values.ravel().tolist())
     return _equal_tails(AVERAGES, posterior.draw([resolve(name) for name in AVERAGES], 1000, rng))
 
@@ -83,9 +83,9 @@ CONCENTRATIONS: dict[str, Method] = {
     rule: partial(dirichlet_intervals, rule=rule) for rule in ("2/C^2", "0.5", "1/C", "1/C^2")
 }
 
-# Class totals fixed by design: coverage of `fixed_totals`, and of the plain model, which takes the
-# class totals for random. Recall and specificity are uniform, well inside the prior; the measures
-# are those of a population composed as the test set.
+# Experiment "fixed_totals": class totals fixed by design. The model `fixed_totals` is compared with
+# the default model, which treats the class totals as random. Recall and specificity are uniform in
+# plausible ranges. The true measures refer to a population with the prevalence of the test set.
 
 FIXED_TOTALS = {1: (25, 25), 2: (100, 20)}
 TWO_CLASS_MEASURES = ("precision", "recall", "f1", "mcc")
@@ -94,7 +94,7 @@ TWO_CLASS_MEASURES = ("precision", "recall", "f1", "mcc")
 def counts_with_fixed_totals(
     rng: np.random.Generator, negatives: int, positives: int
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return the counts of a test set with these class totals, and the true measures."""
+    """Return the confusion matrix of a test set with fixed class totals, and the true measures."""
     totals = np.array([negatives, positives])
     specificity, recall = rng.uniform([0.75, 0.6], [0.95, 0.9])
     rates = np.array([[specificity, 1 - specificity], [1 - recall, recall]])
@@ -105,7 +105,7 @@ def counts_with_fixed_totals(
 
 
 def intervals_of_model(counts: xr.DataArray, *, model: str) -> Mapping[str, np.ndarray]:
-    """Return 95% equal-tailed intervals by a model."""
+    """Return 95% equal-tailed intervals from a model."""
     return {
         name: interval(counts, name, kind="eti", model=model).values for name in TWO_CLASS_MEASURES
     }
@@ -116,19 +116,19 @@ MODELS: dict[str, Method] = {
     for model in ("fixed_totals", "dirichlet_multinomial")
 }
 
-# Importance weights: coverage of three ways to take them into account. Examples of the four cells
-# of a two-class table are drawn, with a weight each: even, log-normal whatever the cell, larger
-# where the prediction is right (hard examples were sampled too often), or settled by the class or
-# by the prediction (stratified samples). The true measures are those of the population, in which
-# every cell counts by the mean weight of its examples.
+# Experiment "weights": importance weights, with three ways to use them. Examples are sampled from
+# the four cells of a binary confusion matrix, each with a weight. The weights are equal,
+# log-normal, smaller for correct predictions, or determined by the class or by the prediction
+# (stratified samples). The true measures refer to the population, in which each cell is multiplied
+# by the mean weight of its examples.
 
 
 class Weighting(NamedTuple):
     """
-    The rates of a sample, and how the weights of its examples arise.
+    Rates in a sample, and the distribution of the weights of its examples.
 
-    `log_medians` are the logarithms of the median weights in the cells tn, fp, fn and tp; in each
-    the logarithm of a weight has the standard deviation `log_sd`.
+    `log_medians` are the logarithms of the median weights in the cells tn, fp, fn and tp. In each
+    cell, the logarithms of the weights have the standard deviation `log_sd`.
     """
 
     prevalence: float
@@ -155,20 +155,20 @@ DRAWS = 1000
 def weighted_examples(
     rng: np.random.Generator, weights: str, n: int
 ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], Mapping[str, float]]:
-    """Return class, prediction and weight of every example; and the true measures."""
+    """Return the class, prediction and weight of every example, and the true measures."""
     prevalence, recall, specificity, log_medians, log_sd = WEIGHTINGS[weights]
     rates = np.array([[specificity, 1 - specificity], [1 - recall, recall]])
     cells = (rates * [[1 - prevalence], [prevalence]]).ravel()
     code = rng.choice(4, n, p=cells)
     weight = np.exp(np.array(log_medians)[code] + log_sd * rng.standard_normal(n))
-    # Every cell has the same log_sd, so that mean weights are as the medians.
+    # As every cell has the same log_sd, the mean weights are proportional to the medians.
     population = (cells * np.exp(log_medians)).reshape(2, 2)
     truth = {name: float(resolve(name)(population)) for name in WEIGHTED_MEASURES}
     return (code // 2, code % 2, weight), truth
 
 
 def weighted_intervals(examples: tuple, *, model: Any) -> Mapping[str, np.ndarray]:
-    """Return 95% equal-tailed intervals by a model of weighted counts."""
+    """Return 95% equal-tailed intervals from a model of weighted counts."""
     actual, predicted, weight = examples
     counts = from_predictions(
         actual, predicted, labels=[0, 1], weights=weight, weights_are="importance"
@@ -180,7 +180,7 @@ def weighted_intervals(examples: tuple, *, model: Any) -> Mapping[str, np.ndarra
 
 def weighted_bootstrap(examples: tuple) -> Mapping[str, np.ndarray]:
     """
-    Return 95% intervals of the weighted Bayesian bootstrap.
+    Return 95% equal-tailed intervals of the weighted Bayesian bootstrap.
 
     References
     ----------
@@ -197,31 +197,32 @@ def weighted_bootstrap(examples: tuple) -> Mapping[str, np.ndarray]:
 
 WEIGHT_METHODS: dict[str, Method] = {
     "importance_weighted": partial(weighted_intervals, model=importance_weighted),
-    # The same counts, scaled to Kish's effective number of examples, as a plain sample.
+    # The weighted counts, scaled to Kish's effective sample size, are treated as plain counts.
     "Kish over all": partial(weighted_intervals, model=dirichlet_multinomial),
     "weighted bootstrap": weighted_bootstrap,
 }
 
-# Hard tables, each interval beside draws from the same posterior. A size from 1 to 1e9 examples is
-# drawn, shares of the classes from balanced to 1 : 1e6, rates down to a thousandth, then a table, a
-# tenth of whose cells is emptied, and a concentration from .01 to 10. Of each table one interval is
-# computed, equal-tailed or of highest density, of a mass from .5 to .999. It is wrong if it is
-# reversed or outside the range of the measure, if its error is not a finite number, or if a tail is
-# not that of the draws. A second experiment has the measures without a closed form, with so many
-# draws that the error that is stated can be judged by them.
+# Experiment "hard_counts": intervals of extreme tables, compared with draws from the same
+# posterior. Sample sizes are from 1 to 1e9 examples, prevalences from 1e-6 to 1/2 or the
+# complement, and error rates down to 0.001. A tenth of the cells is set to 0, and the prior
+# concentration is from 0.01 to 10. Each table has one interval, equal-tailed or highest-density,
+# with a probability from 0.5 to 0.999. The interval is wrong if it is reversed or outside the range
+# of the measure, if its error is not finite, or if a tail probability differs from the draws.
+# Experiment "hard_counts_errors" has the measures without a closed form, and enough draws to check
+# the stated numerical error.
 
 PROBS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 BATCH = 20
 
 
 class HardCounts(NamedTuple):
-    """A measure, and the number of draws beside each of its intervals."""
+    """A measure, and the number of draws that each interval is compared with."""
 
     measure: str
     draws: int = 50_000
 
 
-RECIPROCAL = "number_needed_to_diagnose"  # of informedness, whose intervals are looked at
+RECIPROCAL = "number_needed_to_diagnose"  # left out, as the reciprocal of informedness
 HARD_COUNTS = {
     case: HardCounts(measure)
     for case, measure in enumerate(
@@ -250,7 +251,7 @@ ERRORS = {
 
 
 def hard_tables(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return tables (size, 2, 2), and the concentration of the prior of each (size,)."""
+    """Return tables (size, 2, 2), and their prior concentrations (size,)."""
     prevalence, fpr = _shares(rng, size, 6), _shares(rng, size, 3)
     recall = _shares(rng, size, 3)
     theta = np.stack(
@@ -270,18 +271,19 @@ def hard_tables(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.nda
 
 
 def _shares(rng, size, digits):
-    """Return shares whose smaller side is from a half down to so many digits."""
+    """Return proportions p with min(p, 1 - p) log-uniform from 10**-digits to 1/2."""
     smaller = 10 ** rng.uniform(-digits, np.log10(0.5), size)
     return np.where(rng.random(size) < 0.5, smaller, 1 - smaller)
 
 
 def wrong_intervals(replications, name, draws):
     """
-    Return how many intervals of a measure are wrong, equal-tailed and of highest density.
+    Return the numbers of wrong intervals of a measure, equal-tailed and highest-density.
 
-    ``missing``, ``reversed``, ``outside`` and ``unknown_error`` need no draws; ``wrong`` intervals
-    have a tail that is not that of the draws, ``understated`` ones are off by more than twice the
-    error that is stated. ``largest_error`` is in parts of the bound where it is above 1.
+    ``missing``, ``reversed``, ``outside`` and ``unknown_error`` are found without draws. ``wrong``
+    counts intervals with a tail probability that differs from the draws. ``understated`` counts
+    intervals that differ from the draws by more than twice the stated error. ``largest_error`` is
+    relative to the bound if its absolute value is above 1.
     """
     for kind in ("eti", "hdi"):
         rng = replications.generator(int(kind == "hdi"))
@@ -298,7 +300,7 @@ def wrong_intervals(replications, name, draws):
 
 
 def _faults(name, kind, prob, cells, concentration, draws, rng):
-    """Return what is wrong with the interval of each table."""
+    """Return an indicator of each fault, and the error, for the interval of each table."""
     measure, prior = resolve(name), np.broadcast_to(concentration[:, None, None], cells.shape)
     posterior = dirichlet_multinomial(cells, concentration=prior)
     distribution = posterior.distribution(measure)
@@ -330,20 +332,24 @@ def tail_differs(
     share: float = 0.1,
 ) -> bool:
     """
-    Return whether a tail differs from that of draws by more than a tenth and five standard errors.
+    Return True if a tail probability of an interval differs from the draws.
+
+    The tolerance is a proportion of the tail probability plus five standard errors.
 
     Parameters
     ----------
     values : ndarray (size,)
-        Draws; many may equal an end.
+        Draws. Many of them may equal an end.
     ends : ndarray (2,)
+        Interval.
     prob : float
+        Probability of the interval.
     kind : {"eti", "hdi"}
-        Of intervals of highest density only the sum of the tails is known.
+        For a highest-density interval, only the sum of both tails is compared.
     slack : ndarray (2,) or float
-        By how much an end may be off.
+        Tolerance of the ends.
     share : float
-        By how much of itself a tail may be off.
+        Tolerance of the tail probability, as a proportion of it.
     """
     values = values[~np.isnan(values)]
     low, high = ends
@@ -359,16 +365,22 @@ def tail_differs(
     return bool((beyond > tail + tolerance).any() or (reached < tail - tolerance).any())
 
 
-# Averages over classes, some of which have no examples. The classes are half as common as the one
-# before. The interval of the package is for the average over the classes in the evidence; the other
-# one averages the prior in for the classes without examples.
+# Experiment "absent_classes": macro averages if some classes have no examples. Each class is half
+# as common as the one before. The interval of the package is for the average over the classes in
+# the evidence. The alternative averages over all classes, with the prior for those without
+# examples.
 ABSENT_CLASSES = {1: (8, 20), 2: (8, 50), 3: (8, 200)}
 _HIT_RATE = 0.8
 _MEASURES = ("recall", "f1")
 
 
 def absent_classes(replications: Replications, classes: int, n: int) -> list[dict]:
-    """Return coverage and length of intervals of macro averages, with 95% probability."""
+    """
+    Return the coverage and length of 95% intervals of macro averages.
+
+    ``absent`` is the mean number of undefined classes. ``doc`` is the coverage of the average over
+    the classes in the evidence, and ``doc_of_all_classes`` of the average over all classes.
+    """
     share = 0.5 ** np.arange(classes)
     other = (1 - _HIT_RATE) / (classes - 1)
     rates = np.full((classes, classes), other) + (_HIT_RATE - other) * np.eye(classes)
