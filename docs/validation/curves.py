@@ -1,4 +1,4 @@
-"""Curves of scores: areas and bands, paired differences, best thresholds, weighted curves."""
+"""Coverage for ROC and precision-recall curves: areas, bands, differences, thresholds, weights."""
 
 from collections.abc import Mapping
 from functools import cache, partial
@@ -20,10 +20,11 @@ from bayescm.simulation import Experiment, Method
 
 DRAWS = 1000
 
-# Populations of scores whose curves are known: ``binormal``; ``heavy``, Student's t with two
-# degrees of freedom, where negatives turn up among the highest scores; ``discrete``, a binormal
-# score rounded to eleven levels; and ``tied``, one whose lower part is a single score (what a
-# rectifier or a rule gives). The positive class is shifted until the area is that of the setting.
+# Populations of scores with known curves. ``binormal``: normal scores in both classes. ``heavy``:
+# Student's t with two degrees of freedom, with negatives among the highest scores. ``discrete``:
+# binormal scores rounded to eleven levels. ``tied``: binormal scores with the lower part replaced
+# by a single value, as from a rectifier or a rule. The shift of the positive class gives the area
+# of the setting.
 
 POPULATIONS = ("binormal", "heavy", "discrete", "tied")
 FLOOR = 0.2  # the score of the lower part of ``tied``
@@ -37,12 +38,12 @@ def quantile(population: str, p: np.ndarray) -> np.ndarray:
 
 
 def survival(population: str, x: np.ndarray) -> np.ndarray:
-    """Return the share of the latent scores of the negative class above x."""
+    """Return the proportion of latent scores of the negative class above x."""
     return 0.5 - x / (2 * np.sqrt(2 + x**2)) if population == "heavy" else ndtr(-x)
 
 
 def observed_score(population: str, latent: np.ndarray) -> np.ndarray:
-    """Return the scores that a population makes of the latent ones."""
+    """Return the observed scores of a population, given its latent scores."""
     if population == "discrete":
         return np.clip(np.round(1.5 * latent - 0.2), -3, 7)
     return np.maximum(latent, FLOOR) if population == "tied" else latent
@@ -50,9 +51,9 @@ def observed_score(population: str, latent: np.ndarray) -> np.ndarray:
 
 @cache
 def population_curve(population: str, shift: float, prevalence: float) -> Curve:
-    """Return the curve of a population, as a single draw."""
+    """Return the true curve of a population, as a single draw."""
     if population == "discrete":
-        latent = (np.arange(7, -3, -1) - 0.3) / 1.5  # where the rounded score changes
+        latent = (np.arange(7, -3, -1) - 0.3) / 1.5  # thresholds between the rounded scores
     else:
         tail = np.geomspace(1e-13, 1e-3, 2000)
         level = np.concatenate([tail, np.linspace(1e-3, 1 - 1e-3, 20_001), 1 - tail])
@@ -69,7 +70,7 @@ def population_curve(population: str, shift: float, prevalence: float) -> Curve:
 
 @cache
 def shift_of_area(population: str, area: float) -> float:
-    """Return how far the positive class is shifted where the curve has this area."""
+    """Return the shift of the positive class for a given area."""
 
     def excess(shift):
         return auc(population_curve(population, shift, 0.5))[0] - area
@@ -78,17 +79,18 @@ def shift_of_area(population: str, area: float) -> float:
 
 
 def classes(rng: np.random.Generator, n: int, prevalence: float) -> np.ndarray:
-    """Return the classes of n examples, positives first, at least three of each class."""
+    """Return the classes of n examples, positives first, with at least three of each class."""
     positives = 0
     while not 3 <= positives <= n - 3:
         positives = rng.binomial(n, prevalence)
     return np.arange(n) < positives
 
 
-# Coverage of areas and of the best F1, equal-tailed and of highest density, of simultaneous bands
-# of both curves, and of the ROC band pointwise in the middle. A band is written as the interval
-# (0, width) where it holds the whole curve of the population, and as one without 0 where it does
-# not. Beside the model stands DeLong's interval of the area on the logit scale.
+# Table "coverage": areas and the best F1 (equal-tailed and highest-density intervals), simultaneous
+# bands of both curves, and the pointwise ROC band at the middle point. A band that contains the
+# whole true curve is recorded as the interval (0, width), and another band as an interval without
+# 0, so that the true value is 0. The posterior is compared with DeLong's interval of the area on
+# the logit scale.
 
 
 class PopulationSetting(NamedTuple):
@@ -123,7 +125,10 @@ NUMBERS = {
 def scores_of_population(
     rng: np.random.Generator, population: str, area: float, n: int, prevalence: float
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return scores of a test set with their population's curves as attrs, and the true values."""
+    """Return scores of a test set, and the true values.
+
+    The true curves are attributes of the scores.
+    """
     actual = classes(rng, n, prevalence)
     shift = shift_of_area(population, area)
     latent = quantile(population, rng.random(n)) + shift * actual
@@ -137,7 +142,7 @@ def scores_of_population(
 
 
 def curve_intervals(evidence: xr.Dataset, draws: int = DRAWS) -> Mapping[str, Any]:
-    """Return the intervals of numbers and bands, all from the same draws."""
+    """Return the intervals of summary measures and bands, from the same draws."""
     posterior = draw_curves(evidence, draws, 0, resolution=512)
     numbers = {name: posterior.map(kernel, name) for name, kernel in NUMBERS.items()}
     roc = (partial(tpr_at, fpr=FPR), "tpr", {"fpr": FPR})
@@ -157,7 +162,7 @@ def curve_intervals(evidence: xr.Dataset, draws: int = DRAWS) -> Mapping[str, An
 
 
 def band_as_interval(bounds: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
-    """Return an interval of a band's mean width that starts at 0 if the band holds the curve."""
+    """Return an interval with a band's mean width, which starts at 0 if it contains the curve."""
     width = (bounds[:, 1] - bounds[:, 0]).mean()
     holds = ((bounds[:, 0] - 1e-12 <= truth) & (truth <= bounds[:, 1] + 1e-12)).all()
     return (0.0, width) if holds else (1.0, 1.0 + width)
@@ -168,12 +173,12 @@ def delong_interval(evidence: xr.Dataset) -> Mapping[str, Any]:
     return {"auc": delong(evidence).values}
 
 
-# Differences of two binormal classifiers whose scores of an example are correlated, beside DeLong's
-# interval of the difference of areas.
+# Table "paired": differences between two binormal classifiers with correlated scores. The posterior
+# is compared with DeLong's interval of the difference of areas.
 
 
 class PairSetting(NamedTuple):
-    """The areas of both classifiers, correlation of their scores, examples, and prevalence."""
+    """Area of each classifier, correlation of scores, number of examples, and prevalence."""
 
     first_area: float
     second_area: float
@@ -204,7 +209,7 @@ def scores_of_pair(
     n: int,
     prevalence: float,
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return scores of a test set by two classifiers, and the true differences."""
+    """Return scores of two classifiers on a test set, and the true differences."""
     actual = classes(rng, n, prevalence)
     shifts = np.sqrt(2) * ndtri(np.array([first_area, second_area]))
     common, specific = rng.standard_normal(n), rng.standard_normal((2, n))
@@ -215,7 +220,7 @@ def scores_of_pair(
         for shift in shifts
     ]
     evidence = from_scores(actual, {"first": first, "second": second})
-    # A seed of its own, so that the test sets do not share the noise of one.
+    # Test sets have different seeds, so that they do not share Monte Carlo errors.
     evidence.attrs["seed"] = int(rng.integers(2**31))
     differences = (first_area - second_area, precisions[0] - precisions[1])
     return evidence, dict(zip(DIFFERENCES, differences, strict=True))
@@ -236,10 +241,10 @@ def delong_difference(evidence: xr.Dataset) -> Mapping[str, Any]:
     return {"auc": (row["lower"], row["upper"])}
 
 
-# The best threshold: the interval of the value there, against the value that the population has at
-# the threshold that was chosen. ``apparent excess`` and ``optimism`` are no intervals: their upper
-# ends are by how much the apparent value is truly too good, and the optimism that is reported, so
-# that their mean lengths can be compared.
+# Table "threshold": the interval of a measure at the best threshold, compared with the population
+# value at the chosen threshold. The rows ``apparent excess`` and ``optimism`` are not intervals.
+# Their upper ends are the true excess of the apparent value and the reported optimism, so that
+# their mean lengths can be compared.
 
 THRESHOLDS = {
     1: PopulationSetting("binormal", 0.8, 50, 0.3),
@@ -254,7 +259,10 @@ CRITERIA = {"f1": "f1", "informedness": "informedness", "cost": cost([[0, 1], [5
 def scores_for_threshold(
     rng: np.random.Generator, *setting: Any
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return scores of a test set; true values are subtracted from the intervals."""
+    """Return scores of a test set, and true values of 0.
+
+    The true values are subtracted from the intervals instead.
+    """
     evidence, _ = scores_of_population(rng, *setting)
     quantities = product(CRITERIA, ("value", "apparent excess", "optimism"))
     return evidence, {f"{quantity} of {name}": 0.0 for name, quantity in quantities}
@@ -268,7 +276,7 @@ def threshold_intervals(
     prevalence: float,
     draws: int = DRAWS,
 ) -> Mapping[str, Any]:
-    """Return the interval of the value at the best threshold, less the true value there."""
+    """Return the interval of the value at the best threshold, minus the true value there."""
     shift = shift_of_area(population, area)
     intervals: dict[str, Any] = {}
     for name, measure in CRITERIA.items():
@@ -285,17 +293,17 @@ def threshold_intervals(
 
 
 def threshold_methods(population, area, n, prevalence):
-    """Return the posterior, judged by the population of a setting."""
+    """Return the posterior, evaluated with the population of a setting."""
     del n
     judged = {"population": population, "area": area, "prevalence": prevalence}
     return {"posterior": partial(threshold_intervals, **judged)}
 
 
-# Weighted curves: scores of a sample that does not stand for its population evenly. Scores are
-# normal in both classes. Weights are the same for all, log-normal whatever the score, or
-# exponential in the score of the negatives (hard ones were sampled too often), which moves their
-# mean: what is true is known in closed form. Beside the weighted curve stands the one that leaves
-# the weights out.
+# Table "weighted": curves from a sample with unequal sampling probabilities. Scores are normal in
+# both classes. Weights are equal ("even"), log-normal and independent of the score ("log-normal"),
+# or exponential in the score of the negatives ("by score"): hard negatives were oversampled. The
+# last weights shift the mean of the negatives in the population, so that the true values are known
+# in closed form. The weighted curve is compared with the unweighted one.
 
 WEIGHTED = dict(enumerate(product(("even", "log-normal", "by score"), (100, 400)), start=1))
 SEPARATION, TILT, LOG_SD, FALSE_ALARMS = 1.0, 0.5, 0.7, 0.1
@@ -304,7 +312,7 @@ SEPARATION, TILT, LOG_SD, FALSE_ALARMS = 1.0, 0.5, 0.7, 0.1
 def weighted_scores(
     rng: np.random.Generator, weights: str, n: int
 ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], Mapping[str, float]]:
-    """Return classes, scores and weights of a test set, and the true area and sensitivity."""
+    """Return the classes, scores and weights of a test set, and the true area and sensitivity."""
     actual = rng.random(n) < 0.3
     score = rng.standard_normal(n) + SEPARATION * actual
     weight, tilt = np.ones(n), 0.0
@@ -320,7 +328,7 @@ def weighted_scores(
 
 
 def weighted_intervals(examples: Any, *, weighted: bool) -> Mapping[str, Any]:
-    """Return 95% equal-tailed intervals of the area, and of sensitivity at specificity .9."""
+    """Return 95% equal-tailed intervals of the area, and of sensitivity at specificity 0.9."""
     actual, score, weight = examples
     options: dict[str, Any] = {"weights": weight, "weights_are": "importance"} if weighted else {}
     posterior = draw_curves(from_scores(actual, score, **options), DRAWS, 0, resolution=512)

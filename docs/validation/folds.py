@@ -1,4 +1,4 @@
-"""Cross-validation: intervals of expected measures and of differences between two learners."""
+"""Coverage for cross-validation: expected measures and differences between two learners."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -35,12 +35,12 @@ from bayescm.posteriors import hierarchical_folds, pooled_folds
 from bayescm.simulation import Experiment, Repeated, Replications
 from validation import data_folder
 
-# What is true of a cross-validation is, throughout, the mean of a measure over training sets of
-# the size that a fold has. It is simulated itself: so many training sets, so many fresh examples.
+# The true value of a cross-validation is always the mean of a measure over training sets of the
+# same size as in a fold. It is estimated by simulation, with new training sets and test examples.
 
 
 def mean_and_error(values: np.ndarray, names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
-    """Return the mean of each measure, and its standard error, from training sets (S, measure)."""
+    """Return the mean and standard error of each measure, from training sets (S, measure)."""
     error = np.nanstd(values, axis=0, ddof=1) / np.sqrt(len(values))
     means = np.nanmean(values, axis=0)
     return {name: (float(means[k]), float(error[k])) for k, name in enumerate(names)}
@@ -49,21 +49,22 @@ def mean_and_error(values: np.ndarray, names: tuple[str, ...]) -> dict[str, tupl
 def equal_tails(
     counts: xr.DataArray, *, model: str, measures: tuple[str, ...]
 ) -> Mapping[str, np.ndarray]:
-    """Return 95% equal-tailed intervals by a model of folds with its own defaults."""
+    """Return 95% equal-tailed intervals from a model of folds with its defaults."""
     ends = interval(counts, list(measures), kind="eti", model=model)
     return {name: ends.sel(measure=name).values for name in measures}
 
 
 def both_models(measures: tuple[str, ...]) -> dict[str, Callable[..., Mapping[str, np.ndarray]]]:
-    """Return the intervals of the hierarchical and of the pooled folds."""
+    """Return the methods that use hierarchical and pooled folds."""
     models = ("hierarchical_folds", "pooled_folds")
     return {model: partial(equal_tails, model=model, measures=measures) for model in models}
 
 
-# The 27 cases of Wang & Li (2016, doi:10.1162/NECO_a_00857), on which the defaults of
-# `hierarchical_folds` were settled. Samples, classifiers and true values are those of
-# `bayescm.papers.wang_li`; the measures are more, since those of a whole matrix suffer first where
-# a learner's threshold jumps. Cases of real data need the folder of the data files (``--data``).
+# Experiment "folds": the 27 cases of Wang & Li (2016, doi:10.1162/NECO_a_00857), which were used to
+# choose the defaults of `hierarchical_folds`. Samples, classifiers and true values are as in
+# `bayescm.papers.wang_li`. There are additional measures of the whole matrix, because their
+# coverage is the first to drop if the threshold of a learner is unstable. Cases with real data need
+# the folder of the data files (``--data``).
 
 PAPER_MEASURES = ("precision", "recall", "specificity", "accuracy", "f1", "mcc")
 PAPER_CASES = dict(
@@ -72,7 +73,7 @@ PAPER_CASES = dict(
 
 
 def paper_design(table: int, case: int) -> CrossValidation:
-    """Return what is cross-validated in a case of the paper."""
+    """Return the design of the cross-validation in a case of the paper."""
     return replace(wang_li.design(table, case, data_folder()), measures=PAPER_MEASURES)
 
 
@@ -86,14 +87,14 @@ def paper_truth(rng: np.random.Generator, table: int, case: int) -> Mapping[str,
     return expected_measures(rng, paper_design(table, case))
 
 
-# Thirty learners, each on data of its own, that had no part in making the model. The features of a
-# class are drawn by one of the following functions.
+# Thirty combinations of a learner and a data distribution that were not used to develop the model.
+# Each of the following functions returns a sampler of features, given the classes.
 
 type Features = Callable[[np.random.Generator, np.ndarray], np.ndarray]
 
 
 def shifted(features: int, shift: float, freedom: float = np.inf) -> Features:
-    """Return normal or Student t features, those of the positives moved."""
+    """Return normal or Student t features, with all features of the positives shifted."""
 
     def draw(rng, actual):
         shape = len(actual), features
@@ -104,7 +105,7 @@ def shifted(features: int, shift: float, freedom: float = np.inf) -> Features:
 
 
 def one_informative(features: int, shift: float) -> Features:
-    """Return normal features of which only the first is moved."""
+    """Return normal features, with only the first one shifted for the positives."""
 
     def draw(rng, actual):
         x = rng.standard_normal((len(actual), features))
@@ -120,7 +121,7 @@ def lognormal(features: int, shift: float) -> Features:
 
 
 def rings(features: int, noise: float) -> Features:
-    """Return two rings in the plane of the first two features."""
+    """Return two concentric rings in the plane of the first two features."""
 
     def draw(rng, actual):
         x = rng.standard_normal((len(actual), features))
@@ -146,7 +147,7 @@ def moons(features: int, noise: float) -> Features:
 
 
 def mixture(features: int, shift: float) -> Features:
-    """Return positives of two kinds, each moved in a feature of its own."""
+    """Return normal features; each positive is shifted in either the first or the second one."""
 
     def draw(rng, actual):
         x = rng.standard_normal((len(actual), features))
@@ -157,7 +158,7 @@ def mixture(features: int, shift: float) -> Features:
 
 
 def digits(*positive: int) -> Features:
-    """Return images of digits, some of which are the positive class, with a little noise."""
+    """Return images of digits with a little noise. The given digits are the positive class."""
 
     def draw(rng, actual):
         images, digit = _images()
@@ -188,7 +189,7 @@ def _vote(seed):
     return ensemble.VotingClassifier(list(three.items()))
 
 
-# From a seed to an untrained learner.
+# Functions that return an untrained learner, given a seed.
 LEARNERS: dict[str, Callable[[int], Any]] = {
     "boosted stumps": lambda s: ensemble.AdaBoostClassifier(n_estimators=8, random_state=s),
     "bagged trees": lambda s: ensemble.BaggingClassifier(n_estimators=8, random_state=s),
@@ -235,7 +236,7 @@ LEARNERS: dict[str, Callable[[int], Any]] = {
 
 
 class Learning(NamedTuple):
-    """The learner, the number of examples and the share of positives, and the features."""
+    """Learner, number of examples, prevalence, and features."""
 
     learner: str
     n: int
@@ -264,7 +265,8 @@ HALVES = dict(
             Learning("extra trees", 150, 0.4, shifted(5, 0.8, 3)),
             Learning("bagged trees", 200, 0.5, mixture(5, 1.8)),
             Learning("boosted stumps", 200, 0.4, lognormal(5, 0.5)),
-            # Jumpers, learners near a tie, some that one example moves; then three that sit still.
+            # Unstable learners, learners near a tie, and learners sensitive to single examples. The
+            # last three are stable.
             Learning("stump", 200, 0.5, shifted(6, 0.8)),
             Learning("stump", 200, 0.5, one_informative(6, 1.0)),
             Learning("tree of depth 2", 400, 0.5, shifted(5, 0.8)),
@@ -286,18 +288,19 @@ HALVES = dict(
 def sample(
     rng: np.random.Generator, size: int, positives: float, features: Features
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return features (size, d) and classes (size,), of which a fixed number is positive."""
+    """Return features (size, d) and classes (size,), with a fixed number of positives."""
     actual = (np.arange(size) >= size - round(positives * size)).astype(int)
     return features(rng, actual), actual
 
 
-# Validation by scikit-learn of thousands of small samples would take longer than the training.
+# With thousands of small samples, scikit-learn's input validation would take longer than training.
 QUICK = {"assume_finite": True, "skip_parameter_validation": True}
 
-# Disjoint halves beside the folds. Ten folds and eight halvings of a sample; the truth is the mean
-# over training sets of nine tenths of its size, among as many positives as the sample has. Beside
-# the intervals of folds with halves stand those of the folds alone, by default and for one who
-# knows the learner to be one that jumps (``spread=2``), and those of the pooled folds.
+# Experiment "halves": ten folds and eight halvings of a sample into disjoint halves. The true value
+# is the mean over training sets with nine tenths of the sample size and the prevalence of the
+# sample. Intervals from folds with halves ("halves") are compared with intervals from folds alone,
+# with the default prior ("folds") and with a prior for unstable learners ("spread=2"), and with
+# pooled folds ("pooled").
 
 HALVES_MEASURES = ("recall", "precision", "f1", "mcc")
 FOLDS, HALVINGS = 10, 8
@@ -326,7 +329,7 @@ def _divided(rng, learner, x, actual, parts):
 
 
 def _confusion(rng, learner, train, test):
-    """Return the confusion matrix (2, 2) of a learner that is trained here and tested there."""
+    """Return the confusion matrix (2, 2) of a learner, given training and test data."""
     trained = LEARNERS[learner](int(rng.integers(2**31))).fit(*train)
     x, actual = test
     return np.bincount(2 * actual + trained.predict(x), minlength=4).reshape(2, 2)
@@ -355,17 +358,17 @@ def truth_of_halves(
 
 
 def with_halves(evidence: Mapping[str, xr.DataArray]) -> Mapping[str, Any]:
-    """Return the 95% equal-tailed intervals of folds with halves."""
+    """Return 95% equal-tailed intervals from folds with halves."""
     return _ends(hierarchical_folds(evidence["folds"], halves=evidence["halves"]))
 
 
 def without_halves(evidence: Mapping[str, xr.DataArray], **keywords: Any) -> Mapping[str, Any]:
-    """Return those of the folds alone."""
+    """Return 95% equal-tailed intervals from the folds alone."""
     return _ends(hierarchical_folds(evidence["folds"], **keywords))
 
 
 def pooled(evidence: Mapping[str, xr.DataArray]) -> Mapping[str, Any]:
-    """Return those of the sum of the folds, as independent examples."""
+    """Return 95% equal-tailed intervals from the sum of the folds, as independent examples."""
     return _ends(pooled_folds(evidence["folds"]))
 
 
@@ -383,26 +386,27 @@ HALVES_METHODS = {
     "pooled": pooled,
 }
 
-# Differences between two learners on the same folds. Ten folds and eight halvings of a sample; the
-# truth is the mean difference over training sets of nine tenths of its size. Of equal learners it
-# is 0, and 1 - ``doc`` is how often one of them is called better. `paired_folds` with halves is the
-# default; beside it stand the same without halves, the corrected t interval of Nadeau & Bengio
-# (2003, doi:10.1023/A:1024068626366), and the difference of the two learners' own posteriors, as if
-# they were independent.
+# Experiment "pairs": differences between two learners on the same ten folds and eight halvings. The
+# true value is the mean difference over training sets with nine tenths of the sample size. For
+# equal learners it is 0, and 1 - ``doc`` is the probability that one of them is called better. The
+# default, `paired_folds` with halves ("halves"), is compared with `paired_folds` without halves
+# ("folds") and with the corrected t interval of Nadeau & Bengio (2003,
+# doi:10.1023/A:1024068626366) ("corrected t"). "unpaired" treats the posteriors of the two learners
+# as independent.
 
 PAIRS_MEASURES = ("f1", "recall", "accuracy")
 DRAWS = 10_000
 
 
 class Pair(NamedTuple):
-    """Two learners, the number of examples and the share of positives, and the features."""
+    """Two learners, number of examples, prevalence, and features."""
 
     first: str
     second: str
     n: int
     positives: float
     features: Features
-    equal: bool = False  # the same learner, on either half of features that are alike
+    equal: bool = False  # the same learner on each half of exchangeable features
 
 
 PAIRS = dict(
@@ -421,7 +425,7 @@ PAIRS = dict(
             Pair("stump", "linear discriminant", 200, 0.5, one_informative(6, 1.0)),
             Pair("principal components", "logistic", 150, 0.3, digits(3, 8, 9)),
             Pair("tree of depth 3", "tree cut by cost", 250, 0.5, mixture(5, 1.8)),
-            # Made after the model was settled.
+            # The following pairs were added after the model was fixed.
             Pair("logistic", "logistic", 200, 0.4, shifted(6, 0.8, 3), True),
             Pair("naive Bayes", "naive Bayes", 200, 0.3, shifted(8, 0.5), True),
             Pair("principal components", "logistic", 150, 0.4, shifted(10, 0.5, 4)),
@@ -449,7 +453,7 @@ def outcomes_of_pairs(rng: np.random.Generator, *setting: Any) -> tuple[xr.Datas
 
 
 def two_learners(pair: Pair, seed: int) -> dict[str, Any]:
-    """Return the learners of a pair by name."""
+    """Return the learners of a pair, keyed by name."""
     if not pair.equal:
         return {name: LEARNERS[name](seed) for name in (pair.first, pair.second)}
     return {
@@ -487,14 +491,14 @@ def _differences(rng, pair):
 
 
 def compared(outcomes: xr.Dataset, *, halves: bool = True, **keywords: Any) -> Mapping[str, Any]:
-    """Return the 95% equal-tailed intervals of the differences by `compare`."""
+    """Return the 95% equal-tailed intervals of the differences from `compare`."""
     evidence = outcomes if halves else outcomes.drop_vars("halves")
     rows = compare(evidence, list(PAIRS_MEASURES), kind="eti", random_seed=0, **keywords)
     return {row.measure: (row.lower, row.upper) for row in rows.itertuples()}
 
 
 def unpaired(outcomes: xr.Dataset) -> Mapping[str, Any]:
-    """Return the differences of each one's own posterior with halves, drawn independently."""
+    """Return 95% equal-tailed intervals of the differences, with independent posteriors."""
     halved = outcomes.drop_vars("counts").rename(halves="counts", halving="repeat")
     halves, counts = tables_of(halved), tables_of(outcomes)
     first, second = (
@@ -521,16 +525,16 @@ PAIRS_METHODS = {
     "unpaired": unpaired,
 }
 
-# Three, five and ten classes, of which the first is rare, in ten stratified folds without halves.
-# Classes are normal around centres that are drawn once for each case; a training set of the truth
-# has the class totals of nine tenths of the sample.
+# Experiment "many_classes": three, five and ten classes in ten stratified folds without halves. The
+# first class is rare. Classes are normal around centres that are fixed in each case. Training sets
+# for the true value have nine tenths of the sample size and the same prevalences.
 
 CLASSES_MEASURES = ("accuracy", "f1_macro", "mcc")
-DISTANCE = 1.2  # standard deviation of the centres, in units of that within a class
+DISTANCE = 1.2  # standard deviation of the centres, in standard deviations within a class
 
 
 class ManyClasses(NamedTuple):
-    """The learner, how many classes and examples there are, and the share of the rare class."""
+    """Learner, number of classes, number of examples, and prevalence of the rare class."""
 
     learner: str
     classes: int
@@ -592,17 +596,18 @@ def truth_of_classes(
     return mean_and_error(np.array(values, float), CLASSES_MEASURES)
 
 
-# Training sets that are not all the rest: shares of the sample that are chosen, the small end of a
-# learning curve, and time series, whose training sets grow. Five normal features that are moved for
-# the positives, about 40 % of 200 examples. The truth is the mean over training sets of the
-# design's size; over those of every fold where they grow.
+# Experiment "training_sizes": training sets that do not contain all other examples. The designs are
+# random splits, the small end of a learning curve, and time series with growing training sets.
+# There are five normal features, which are shifted for the positives, and 200 examples, about 40%
+# of them positive. The true value is the mean over training sets of the size in the design. If the
+# training sets grow, it is also the mean over these sizes.
 
 SIZES_MEASURES = ("accuracy", "recall", "f1")
 SIZE, SHARE, SHIFT, FEATURES = 200, 0.4, 0.5, 5
 
 
 class Splits(NamedTuple):
-    """The learner, how many splits there are, and what share of the sample trains and tests."""
+    """Learner, number of splits, and the proportions of the sample for training and testing."""
 
     learner: str
     splits: int
@@ -610,7 +615,7 @@ class Splits(NamedTuple):
     test: float
 
 
-# Without shares the training sets grow, as those of a time series do.
+# Without proportions, training sets grow as in a time series.
 TRAINING_SIZES = {
     1: Splits("linear discriminant", 15, 0.3, 0.2),
     2: Splits("linear discriminant", 15, 0.8, 0.2),
@@ -666,24 +671,24 @@ def truth_of_sizes(
 def corrected_t(counts: xr.DataArray) -> Mapping[str, Any]:
     """Return the corrected t intervals of Nadeau & Bengio."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of folds without a positive answer
+        warnings.simplefilter("ignore")  # folds can lack positive predictions
         return {
             name: fold_t(counts, name, method="resampled", undefined="zero").values
             for name in SIZES_MEASURES
         }
 
 
-# The centre of the posterior where folds differ much. Every fold has a learner of its own, whose
-# logits of recall and specificity are normal with standard deviations 1.2 and .9 and a correlation
-# of -.8, and 20 + 20 examples; the learners are independent. The truth is the mean of a measure
-# over learners. All data sets of a case are drawn and answered at once.
+# Experiment "differing_folds": the centre of the posterior if folds differ much. Every fold has an
+# independent classifier and 20 examples of each class. The logits of recall and specificity are
+# normal with standard deviations 1.2 and 0.9 and correlation -0.8. The true value is the mean of a
+# measure over classifiers. All data sets of a case are sampled and evaluated at once.
 
 CENTRE_MEASURES = ("informedness", "recall")
 DEVIATIONS, CORRELATION, EXAMPLES = (1.2, 0.9), -0.8, 20
 
 
 class DifferingFolds(NamedTuple):
-    """How many folds there are, and the mean of both logits."""
+    """Number of folds, and the mean of both logits."""
 
     folds: int
     logit: float
@@ -703,8 +708,9 @@ def centres(
     """
     Return the bias of posterior means, and the coverage of 95% equal-tailed intervals.
 
-    A row for each measure: ``bias`` of the posterior mean and of the middle of the interval
-    (``middle``), with the standard errors of both, ``doc`` and ``il``.
+    There is a row for each measure. ``bias`` is the bias of the posterior mean, and ``middle`` the
+    bias of the middle of the interval, both with standard errors. ``doc`` is the coverage and
+    ``il`` the mean length.
     """
     rng = np.random.default_rng([replications.seed, replications.case])
     cells = _cells(*_rates(rng, logit, learners).T) / 2
@@ -732,7 +738,7 @@ def centres(
 
 
 def _rates(rng, logit, shape):
-    """Return recall and specificity of independent learners (..., 2)."""
+    """Return recall and specificity of independent classifiers (..., 2)."""
     a, b = DEVIATIONS
     covariance = [[a * a, CORRELATION * a * b], [CORRELATION * a * b, b * b]]
     return expit(rng.multivariate_normal([logit, logit], covariance, shape))

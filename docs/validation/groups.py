@@ -1,4 +1,4 @@
-"""Groups: rates of groups, gaps between them, their worst, and cells of several attributes."""
+"""Coverage for groups: rates, gaps, worst slices, and cells of several attributes."""
 
 import warnings
 from collections.abc import Mapping
@@ -27,19 +27,20 @@ from bayescm.fitting.posterior_for import members_of
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation import Experiment, Method, Repeated
 
-# Coverage of the four estimands of groups: the mean over the population of groups, the typical
-# group, the mean over the groups at hand (finite), and a group that is not seen yet. Each interval
-# is held against each true value; it should cover that of its own estimand. Sites differ on the
-# logit scale, as the model has it; items are asked several times, each is of one class, and their
-# chances to be right are beta, which the model does not have. Beside the model stands the interval
-# as if all examples were independent. (Images of dependent pixels are among the papers.)
+# Tables "sites" and "items": the four estimands of groups. These are the mean over the population
+# of groups, the typical group, the mean over the observed groups (finite), and a new group. Each
+# interval is compared with all four true values, and should cover the value of its own estimand.
+# Sites differ on the logit scale, as the model assumes. Items belong to one class and are answered
+# several times, with beta probabilities of a correct answer, which the model does not assume. The
+# method "as one sample" treats all examples as independent. Images with dependent pixels are
+# covered in `bayescm.papers`.
 
 ESTIMANDS = ("population", "typical", "finite", "new")
 PREVALENCE = 0.4
 
 
 class SiteSetting(NamedTuple):
-    """Number of sites, mean number of examples of each, and standard deviation of their logits."""
+    """Number of sites, mean number of examples per site, and sd of the logits between sites."""
 
     sites: int
     mean_size: float
@@ -47,7 +48,7 @@ class SiteSetting(NamedTuple):
 
 
 class ItemSetting(NamedTuple):
-    """Number of items, samples of each, and the beta distribution of their chances to be right."""
+    """Number of items, answers per item, and beta parameters of the probability correct."""
 
     items: int
     samples: int
@@ -99,7 +100,7 @@ def _cells(recall, specificity):
 def items(
     rng: np.random.Generator, number: int, samples: int, a: float, b: float
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return counts of items, each of one class and asked several times, and the true accuracy."""
+    """Return counts of items with several answers each, and the true accuracy."""
     actual, chances = (rng.random(number) < PREVALENCE).astype(int), rng.beta(a, b, number)
     right = rng.binomial(samples, chances)
     counts = np.zeros((number, 2, 2), int)
@@ -121,7 +122,7 @@ def _counts_of_groups(cells):
 def estimand_intervals(
     counts: xr.DataArray, *, of: str, measures: tuple[str, ...]
 ) -> Mapping[str, Any]:
-    """Return the 95% equal-tailed intervals of one estimand, against each true value."""
+    """Return 95% equal-tailed intervals of one estimand, for comparison with each true value."""
     posterior = _posterior_of_groups(counts.values.tobytes(), counts.sizes["group"])
     kernels, rng = [resolve(name) for name in measures], np.random.default_rng(0)
     draws = posterior.draw(kernels, 4000, rng, of=of)
@@ -131,7 +132,7 @@ def estimand_intervals(
 
 @lru_cache(maxsize=1)
 def _posterior_of_groups(cells, groups):
-    """Return the posterior of groups, once for all estimands."""
+    """Return the posterior of groups, cached for all estimands."""
     return posteriors.hierarchical_groups(np.frombuffer(cells, int).reshape(groups, 2, 2))
 
 
@@ -152,12 +153,12 @@ def _estimand_methods(measures) -> dict[str, Method]:
     return methods | {"as one sample": partial(one_sample_intervals, measures=measures)}
 
 
-# Coverage of recall and specificity of the typical group, groups of equal sizes. Beside
-# `hierarchical_groups` stands the plain model of the pooled counts.
+# Table "typical": recall and specificity of the typical group, with groups of equal size.
+# `hierarchical_groups` is compared with the default model of the pooled counts.
 
 
 class TypicalSetting(NamedTuple):
-    """Number of groups, examples of each, and the standard deviation of their logits."""
+    """Number of groups, examples per group, and the sd of the logits between groups."""
 
     groups: int
     size: int
@@ -198,16 +199,16 @@ TYPICAL_METHODS: dict[str, Method] = {
     "dirichlet_multinomial": partial(typical_intervals, pooled=True),
 }
 
-# Gaps between groups, beside the bootstrap over examples. Recall and specificity of groups differ
-# on the logit scale, with a standard deviation tau; sizes are log-uniform. In three settings a
-# single group deviates from others that are nearly equal, and in two all are equal: the true gap is
-# 0 there, which an equal-tailed interval cannot contain.
+# Experiment "gaps": gaps between groups, compared with the bootstrap over examples. Recall and
+# specificity differ between groups on the logit scale, with standard deviation tau. Group sizes are
+# log-uniform. In three settings, one group deviates from nearly equal others. In two settings, all
+# groups are equal, so that the true gap is 0, which an equal-tailed interval cannot contain.
 
 STATISTICS = ("range", "ratio", "worst")
 
 
 class GapSetting(NamedTuple):
-    """How many groups, how they differ, how many positives each has, and who deviates."""
+    """Number of groups, tau, range of group sizes, and the deviation of the first group."""
 
     groups: int
     tau: float
@@ -237,7 +238,7 @@ GAPS = {
 def groups_with_gaps(
     rng: np.random.Generator, groups: int, tau: float, smallest: int, largest: int, deviation: float
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return counts of groups, and the true gap, ratio and worst recall."""
+    """Return counts of groups, and the true range, ratio and minimum of recall."""
     size = (groups, 2)
     logits = logit([0.8, 0.85]) + tau * rng.standard_normal(size)
     logits[0, 0] += deviation
@@ -252,7 +253,7 @@ def groups_with_gaps(
 
 
 def pooled_gaps(counts: xr.DataArray, *, kind: str) -> Mapping[str, Any]:
-    """Return the 95% intervals of `bayescm.gap`, all statistics from the same draws."""
+    """Return the 95% intervals of `bayescm.gap`, with the same draws for all statistics."""
     draws = _gap_draws(counts.values.tobytes(), counts.sizes["group"])
     return {
         name: interval_up_to(Empirical(draws[name]), 0.95, kind, SCALE_ENDS.get(name))[0][0]
@@ -262,7 +263,7 @@ def pooled_gaps(counts: xr.DataArray, *, kind: str) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=1)
 def _gap_draws(cells, groups):
-    """Return draws of each statistic, once for both kinds of intervals."""
+    """Return draws of each statistic, cached for both kinds of intervals."""
     counts = from_matrix(np.frombuffer(cells, int).reshape(groups, 2, 2), dims=("group",))
     posterior = members_of(counts, "group")
     (recall,) = posterior.draw([resolve("recall")], 2000, np.random.default_rng(0))
@@ -277,7 +278,7 @@ def _gap_statistics(recall):
 
 
 def bootstrap_gaps(counts: xr.DataArray) -> Mapping[str, Any]:
-    """Return 95% percentile intervals over resampled examples, groups undefined left out."""
+    """Return 95% percentile bootstrap intervals, without groups that have an undefined recall."""
     rng = np.random.default_rng(0)
     cells = counts.values
     flat = rng.multinomial(cells.sum(), cells.ravel() / cells.sum(), 1000)
@@ -292,22 +293,22 @@ GAP_METHODS = {
     "bootstrap": bootstrap_gaps,
 }
 
-# Two to five groups, with the gap in recall given: evenly spread, or a single group below others
-# that are equal. The highest recall is uniform between the gap plus 0.05 and 0.95. To choose the
-# prior of `bayescm.gap` (a half-normal spread of the logits, by its scale), the posterior of many
-# data sets is computed on a grid, which is faster than `hierarchical_groups` and independent of it.
-# The first data sets of a case have their interval by `bayescm.gap` as well: `differs` is the
-# largest difference of an end.
+# Experiment "few_groups": two to five groups with a given gap in recall. The recalls are evenly
+# spread, or a single group is below the others, which are equal. The highest recall is uniform
+# between the gap plus 0.05 and 0.95. The experiment compares scales of the half-normal prior of the
+# spread of the logits. Posteriors are computed on a grid, which is faster than
+# `hierarchical_groups` and independent of it. For the first data set of a case, the interval is
+# also computed by `bayescm.gap`. The column `differs` is the largest difference of an end.
 
 FEW_GAPS = (0.0, 0.1, 0.3, 0.5)
 SCALES = (1.0, 2.0, WIDE_SPREAD, 5.0)
-BY_GAP = 1  # data sets of each gap whose interval is computed by `bayescm.gap`, too
+BY_GAP = 1  # number of data sets per gap with an additional interval by `bayescm.gap`
 LOGITS = np.linspace(-9, 9, 160)
 MIDDLES, SPREADS = np.linspace(-7, 7, 100), np.geomspace(0.02, 12, 30)
 
 
 class FewSetting(NamedTuple):
-    """How many groups, positives of each, and how their rates are spread."""
+    """Number of groups, positives per group, and the spread of the rates: "even" or "one"."""
 
     groups: int
     size: int
@@ -329,7 +330,7 @@ FEW_GROUPS = dict(
 
 
 def rates_with_gap(rng: np.random.Generator, groups: int, gap: float, spread: str) -> np.ndarray:
-    """Return rates of groups (G,), the largest of which minus the smallest is the gap."""
+    """Return rates of groups (G,) with a given difference between the largest and smallest."""
     highest = rng.uniform(gap + 0.05, 0.95)
     if spread == "even":
         return np.linspace(highest - gap, highest, groups)
@@ -338,15 +339,15 @@ def rates_with_gap(rng: np.random.Generator, groups: int, gap: float, spread: st
 
 class GridOfLogits:
     """
-    The normal model of the logits of groups of one size, on a grid.
+    Normal model of the logits of groups of equal size, on a grid.
 
     Attributes
     ----------
     log_likelihood : ndarray, shape (P, size + 1)
-        Of a group with so many hits, at the P parameters (middle, spread), its logit integrated
-        out.
+        Log marginal likelihood of a group with a given number of hits, at the P grid points of
+        (middle, spread).
     below : ndarray, shape (size + 1, P, M)
-        The distribution function of the logit of a group, given hits and parameters.
+        Distribution function of the logit of a group, given hits and parameters.
     """
 
     def __init__(self, size: int):
@@ -362,13 +363,13 @@ class GridOfLogits:
         for count in range(size + 1):
             self.below[count] = np.cumsum(weight * likelihood[count], axis=1)
             self.below[count] /= np.maximum(self.below[count, :, -1:], 1e-30)
-        # The middle has the prior of `hierarchical_groups`, Beta(1/2, 1/2) of the rate. Spreads are
-        # even on the log scale.
+        # The rate at the middle has a Beta(1/2, 1/2) prior, as in `hierarchical_groups`.
+        # The term log(spread) is due to the grid, which is equidistant in the log spread.
         self.log_prior = log_expit(middle) / 2 + log_expit(-middle) / 2 + np.log(spread)
         self.spread = spread
 
     def draw(self, hits: np.ndarray, scale: float, size: int, rng: np.random.Generator):
-        """Draw the rates (size, G) of groups with a half-normal prior of the spread."""
+        """Return draws of the rates (size, G) with a half-normal prior of the spread."""
         log = self.log_prior - self.spread**2 / (2 * scale**2)
         log = log + self.log_likelihood[:, hits].sum(axis=1)
         share = np.exp(log - log.max())
@@ -383,11 +384,12 @@ class GridOfLogits:
 
 def coverage_of_few(replications, groups, size, spread):
     """
-    Return the coverage of 95% intervals of the gap of a few groups.
+    Return the coverage of 95% intervals of the gap between a few groups.
 
-    A row for each prior and true gap: ``hdi`` and ``eti``, the coverage of both kinds of intervals;
-    ``lower`` and ``upper``, the mean ends of the first; ``from_zero``, how often it starts at 0;
-    ``over_gaps``, the coverage of the first averaged over the gaps above 0.
+    There is a row for each prior and true gap. The columns ``hdi`` and ``eti`` are the coverage of
+    the two kinds of intervals. For highest-density intervals, ``lower`` and ``upper`` are the mean
+    ends, ``from_zero`` is the proportion that starts at 0, and ``over_gaps`` is the mean coverage
+    over the gaps above 0.
     """
     grid, records = GridOfLogits(size), []
     for number, rng in enumerate(replications.generators()):
@@ -410,7 +412,7 @@ def coverage_of_few(replications, groups, size, spread):
 
 
 def _record_of_few(draws, gap):
-    """Return the ends of both intervals of a gap, and whether they contain the true one."""
+    """Return the ends of both intervals, and whether they contain the true gap."""
     distribution = Empirical(draws[:, None])
     (low, high), (eti_low, eti_high) = (
         interval_up_to(distribution, 0.95, kind, SCALE_ENDS["range"])[0][0]
@@ -422,7 +424,7 @@ def _record_of_few(draws, gap):
 
 
 def _differs_from_gap(hits, size, record):
-    """Return how far an equal-tailed end is from that of `bayescm.gap`."""
+    """Return the largest difference of an equal-tailed end from `bayescm.gap`."""
     negatives = np.full(len(hits), size)
     cells = [[negatives - size // 6, negatives * 0 + size // 6], [size - hits, hits]]
     counts = from_matrix(np.moveaxis(np.array(cells), -1, 0), positive=1, dims=("group",))
@@ -430,12 +432,13 @@ def _differs_from_gap(hits, size, record):
     return np.abs(ends - [record["eti_lower"], record["eti_upper"]]).max()
 
 
-# The same of slices of items: item scores (with a standard deviation of about 0.2 in a slice),
-# single answers, and the recall of one of two labels of each example.
+# Experiment "few_slices": gaps between slices of items, with the rates of `rates_with_gap`. The
+# evidence is item scores (with a standard deviation of about 0.2 within a slice), single answers,
+# or the recall of one of two labels per example.
 
 
 class FewSlicesSetting(NamedTuple):
-    """Type of the evidence, number of slices, items of each, true gap, and their spread."""
+    """Type of evidence, number of slices, items per slice, true gap, and spread of the rates."""
 
     evidence: str
     slices: int
@@ -494,14 +497,14 @@ SLICES_METHODS = {
     "gap, hdi": partial(gap_of_slices, kind="hdi"),
 }
 
-# The same of groups of examples with scores or probabilities: the area under the curve of normal
-# scores, and the Brier score of forecasts that are off by u, with u ~ Beta(a, 3 - a) such that
-# E(u^2) is the score. With the rates of `rates_with_gap`, the area is 0.5 plus half the rate, and
-# the Brier score 0.4 times the rate.
+# Experiment "score_groups": gaps between groups of examples with scores or probabilities. The
+# measures are the area under the curve of normal scores, and the Brier score. Forecasts have the
+# absolute error u ~ Beta(a, 3 - a), with a such that E(u^2) is the Brier score. With the rates of
+# `rates_with_gap`, the area is 0.5 plus half the rate, and the Brier score is 0.4 times the rate.
 
 
 class ScoreGroupsSetting(NamedTuple):
-    """What differs, number of groups, examples of each class in a group, gap, and its spread."""
+    """Measure, number of groups, examples per class and group, gap, and spread of the rates."""
 
     what: str
     groups: int
@@ -556,19 +559,18 @@ SCORE_GROUPS_METHODS = {
     "gap, hdi": partial(gap_of_scores, kind="hdi"),
 }
 
-# Many slices, a few of them bad: false discoveries that are expected, and those that there are. The
-# logits of recall are normal between slices; or a twentieth of the slices are bad and the others
-# alike; or they have heavy tails; or all slices are equal and good. A slice is bad if its recall is
-# below .7. Beside `bayescm.worst_slices` stand a binomial test of each slice by itself with the
-# false discovery rate controlled (Benjamini & Hochberg, 1995,
-# doi:10.1111/j.2517-6161.1995.tb02031.x), and the plain rule that flags what was observed below the
-# threshold.
+# Experiment "worst_slices": expected and actual false discoveries among many slices. The logits of
+# recall are normal between slices, or have heavy tails, or a twentieth of the slices is bad and the
+# others are similar, or all slices are equal and good. A slice is bad if its recall is below 0.7.
+# `bayescm.worst_slices` is compared with separate binomial tests of the slices that control the
+# false discovery rate (Benjamini & Hochberg, 1995, doi:10.1111/j.2517-6161.1995.tb02031.x), and
+# with a rule that flags every slice with an observed recall below the threshold.
 
 THRESHOLD, FDR = 0.7, 0.1
 
 
 class SliceSetting(NamedTuple):
-    """How the slices differ, how many there are, and how many positives each has."""
+    """Distribution of recall over slices, number of slices, and range of their positives."""
 
     kind: str
     slices: int
@@ -592,7 +594,7 @@ SLICES = {
 def slices(
     rng: np.random.Generator, kind: str, size: int, smallest: int, largest: int
 ) -> tuple[xr.DataArray, np.ndarray]:
-    """Return counts of slices, and which of them are bad."""
+    """Return counts of slices, and a mask of the bad slices."""
     recall = expit(logit(0.82) + _slice_effects(kind, size, rng))
     totals = np.exp(rng.uniform(np.log(smallest), np.log(largest), (2, size))).round().astype(int)
     hits = rng.binomial(totals, [recall, np.full(size, 0.9)])
@@ -610,7 +612,7 @@ def _slice_effects(kind, size, rng):
 
 
 def flagged_by_worst_slices(counts):
-    """Return which slices are flagged, and how many of these are expected to be false."""
+    """Return a mask of the flagged slices, and the expected number of false discoveries."""
     table = worst_slices(counts, "recall", threshold=THRESHOLD, fdr=FDR, draws=1000)
     flagged = np.zeros(counts.sizes["group"], bool)
     flagged[table["group"][table["flagged"]].to_numpy()] = True
@@ -618,13 +620,13 @@ def flagged_by_worst_slices(counts):
 
 
 def flagged_by_tests(counts):
-    """Return which slices binomial tests flag; no number of false ones is expected."""
+    """Return a mask of the slices flagged by binomial tests, and NaN for the expected number."""
     hits, totals = counts.values[:, 1, 1], counts.values[:, 1].sum(1)
     return false_discovery_control(binom.cdf(hits, totals, THRESHOLD)) <= FDR, np.nan
 
 
 def flagged_by_observation(counts):
-    """Return which slices were observed below the threshold."""
+    """Return a mask of the slices with an observed recall below the threshold, and NaN."""
     return counts.values[:, 1, 1] < THRESHOLD * counts.values[:, 1].sum(1), np.nan
 
 
@@ -637,10 +639,11 @@ SLICE_METHODS = {
 
 def discoveries(replications, *setting):
     """
-    Return how many slices are flagged, falsely flagged and missed.
+    Return the mean numbers of slices that are flagged, falsely flagged and missed.
 
-    Means over data sets: slices that are ``bad``; those ``flagged``; ``expected_false`` and
-    ``false`` ones among them; ``fdr``, the mean share of false ones; and those ``missed``.
+    The columns are means over data sets: the numbers of ``bad`` and ``flagged`` slices, the
+    expected and actual numbers of false discoveries (``expected_false``, ``false``), the false
+    discovery rate (``fdr``), and the number of bad slices that are not flagged (``missed``).
     """
     records = []
     for rng in replications.generators():
@@ -663,18 +666,18 @@ def discoveries(replications, *setting):
     return methods.mean().assign(fdr_se=methods["fdr"].sem()).reset_index()
 
 
-# Recall in the cells of three attributes: how far estimates are off, and what their intervals
-# cover. Two by three by four cells; the logit of recall has main effects and interactions, normal
-# with a standard deviation each; sizes are log-uniform. With three classes that is so of the recall
-# of each, errors go to either of the others, and what is estimated is the mean of the three. Beside
-# `crossed_groups` stand the observed recall and the same cells as 24 groups that know nothing of
-# the attributes (`hierarchical_groups`).
+# Experiment "crossed_groups": recall in the 2 x 3 x 4 cells of three attributes, with the errors of
+# estimates and the coverage of their intervals. The logit of recall has normal main effects and
+# interactions. Cell sizes are log-uniform. With three classes, each class has such a recall, errors
+# are divided evenly between the other classes, and the estimand is the mean recall.
+# `crossed_groups` is compared with the observed recall, and with the 24 cells as groups without
+# attributes (`hierarchical_groups`).
 
 SHAPE, ATTRIBUTES = (2, 3, 4), ("sex", "age", "site")
 
 
 class CellSetting(NamedTuple):
-    """Standard deviations of main effects and interactions, how many of a class a cell has."""
+    """Sd of main effects and interactions, range of examples per class and cell, classes."""
 
     main: float
     interaction: float
@@ -697,7 +700,7 @@ CELLS = {
 def cells_of_attributes(
     rng: np.random.Generator, setting: CellSetting
 ) -> tuple[xr.DataArray, np.ndarray, np.ndarray]:
-    """Return counts of the cells, the true recall and the observed one, (2, 3, 4)."""
+    """Return counts of the cells, and the true and the observed recall, (2, 3, 4)."""
     classes = setting.classes
     if classes == 2:
         recall = _recall_of_cells(rng, setting)
@@ -717,13 +720,13 @@ def cells_of_attributes(
 
 
 def _class_totals(rng, setting):
-    """Return how many of each class the cells have, (classes, 2, 3, 4)."""
+    """Return the number of examples of each class in the cells, (classes, 2, 3, 4)."""
     low, high = np.log(setting.smallest), np.log(setting.largest)
     return np.exp(rng.uniform(low, high, (setting.classes, *SHAPE))).round().astype(int)
 
 
 def _recall_of_cells(rng, setting):
-    """Return the recall of one class in every cell."""
+    """Return the true recall of one class in every cell."""
     logits = 1.2 + setting.interaction * rng.standard_normal(SHAPE)
     for axis, levels in enumerate(SHAPE):
         main = setting.main * rng.standard_normal(levels)
@@ -732,7 +735,7 @@ def _recall_of_cells(rng, setting):
 
 
 def _recall_draws(counts):
-    """Return draws of recall in every cell, (draw, 2, 3, 4), by name of the model."""
+    """Yield the name of each model, and its draws of recall in every cell, (draw, 2, 3, 4)."""
     classes = counts.sizes["actual"]
     positive: dict[str, Any] = {"positive": 1} if classes == 2 else {}
     flat = from_matrix(counts.values.reshape(-1, classes, classes), dims=("group",), **positive)
@@ -743,17 +746,18 @@ def _recall_draws(counts):
     }
     for name, posterior in by_model.items():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of few effective draws
+            warnings.simplefilter("ignore")  # there can be few effective draws
             (recall,) = posterior.draw([measure], 1000, np.random.default_rng(0))
         yield name, recall.reshape(-1, *SHAPE)
 
 
 def errors_of_cells(replications, *setting):
     """
-    Return the mean absolute error of the cells' recall, and the coverage of 95% intervals.
+    Return the mean absolute error of recall per cell, and the coverage of 95% intervals.
 
-    A row for each method: ``error``, and of equal-tailed intervals ``doc`` and ``il``, means over
-    cells and data sets.
+    There is a row for each method. ``error`` is the mean absolute error, and ``doc`` and ``il`` are
+    the coverage and the mean length of equal-tailed intervals. All are means over cells and data
+    sets.
     """
     records = []
     for rng in replications.generators():
