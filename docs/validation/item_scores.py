@@ -1,4 +1,4 @@
-"""A number for each item: coverage of means and differences, in clusters, and beside a judge."""
+"""Coverage for item scores: means, differences, clusters of items, near copies, and a judge."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -20,14 +20,14 @@ RESAMPLES = 2000
 
 
 class MeanSetting(NamedTuple):
-    """The population of the scores, and the number of items."""
+    """Population of scores, and number of items."""
 
     population: str
     items: int
 
 
 def marks(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Return marks from 1 to 5, most of them high."""
+    """Return scores from 1 to 5, most of them high."""
     return rng.choice([1.0, 2.0, 3.0, 4.0, 5.0], size, p=[0.02, 0.05, 0.1, 0.23, 0.6])
 
 
@@ -49,7 +49,7 @@ RANGES = {"five marks": (1, 5)}
 def scores(
     rng: np.random.Generator, population: str, items: int
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return scores of one system, and the mean of the population."""
+    """Return scores of one system, and the population mean."""
     values = POPULATIONS[population](rng, items)
     evidence = from_item_scores(values, range=RANGES.get(population, (0, 1)))
     return evidence, {"mean": MEANS[population]}
@@ -61,12 +61,12 @@ def of_mean(evidence: xr.Dataset) -> Mapping[str, Any]:
 
 
 def t_interval(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the t interval of the mean."""
+    """Return the 95% t interval of the mean."""
     return {"mean": _t(evidence["item_score"].values)}
 
 
 def bootstrap_interval(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the bias-corrected and accelerated bootstrap interval of scipy."""
+    """Return the bias-corrected and accelerated (BCa) bootstrap interval of scipy."""
     return {"mean": _bootstrap(evidence["item_score"].values)}
 
 
@@ -97,8 +97,8 @@ def _smoothed_bootstrap(values):
     Return the percentile interval of resamples of a Gaussian kernel density estimate.
 
     Silverman, B. W. & Young, G. A. (1987). The bootstrap: to smooth or not to smooth? Biometrika
-    74, 469-479. doi:10.1093/biomet/74.3.469. The bandwidth is Scott's, sd n^(-1/5), and the mean
-    of n kernels is drawn as one normal variable.
+    74, 469-479. doi:10.1093/biomet/74.3.469. The bandwidth is Scott's, sd n^(-1/5). The mean of n
+    kernel variables is sampled as a single normal variable.
     """
     rng, number = np.random.default_rng(0), len(values)
     means = values[rng.integers(0, number, (RESAMPLES, number))].mean(axis=1)
@@ -106,31 +106,31 @@ def _smoothed_bootstrap(values):
     return np.quantile(means + noise * rng.standard_normal(RESAMPLES), [0.025, 0.975])
 
 
-# Two systems on the same items.
+# Table "differences": two systems on the same items.
 
 
 class PairSetting(NamedTuple):
-    """How the scores of two systems are related, and the number of items."""
+    """Joint distribution of the scores of two systems, and number of items."""
 
     pair: str
     items: int
 
 
 def correlated(rng, size, correlation):
-    """Return normal scores of a correlation, cut off at 0 and 1."""
+    """Return normal scores with a given correlation, clipped at 0 and 1."""
     normal = rng.standard_normal((2, size))
     normal[1] = correlation * normal[0] + np.sqrt(1 - correlation**2) * normal[1]
     return np.clip([0.6 + 0.25 * normal[0], 0.55 + 0.25 * normal[1]], 0, 1)
 
 
 def mostly_tied(rng, size):
-    """Return right and wrong answers, of which two systems differ in eight of a hundred."""
+    """Return right (1) and wrong (0) answers of two systems that differ in 8% of the items."""
     first = (rng.random(size) < 0.6).astype(float)
     return np.array([first, np.where(rng.random(size) < 0.08, 1 - first, first)])
 
 
 def rarely_apart(rng, size):
-    """Return scores of which the second system loses one in ten altogether."""
+    """Return equal scores of two systems, but with 0 for the second in 10% of the items."""
     first = rng.random(size)
     return np.array([first, first * (rng.random(size) > 0.1)])
 
@@ -145,7 +145,7 @@ PAIRS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 
 @lru_cache
 def mean_difference(pair: str) -> float:
-    """Return the mean difference of four million items."""
+    """Return the population mean of the difference, from four million items."""
     first, second = PAIRS[pair](np.random.default_rng(99), 4_000_000)
     return float((first - second).mean())
 
@@ -153,25 +153,25 @@ def mean_difference(pair: str) -> float:
 def pairs(
     rng: np.random.Generator, pair: str, items: int
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return scores of two systems, and the mean difference of the population."""
+    """Return scores of two systems, and the population mean of the difference."""
     first, second = PAIRS[pair](rng, items)
     evidence = from_item_scores({"a": first, "b": second}, range=(0, 1))
     return evidence, {"difference": mean_difference(pair)}
 
 
 def of_difference(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the 95% equal-tailed interval of the difference of two means."""
+    """Return the 95% equal-tailed interval of the difference between two means."""
     return {"difference": compare(evidence, "mean", kind="eti")[["lower", "upper"]].iloc[0]}
 
 
 def t_of_difference(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the paired t interval."""
+    """Return the 95% paired t interval."""
     first, second = evidence["item_score"].values
     return {"difference": _t(first - second)}
 
 
 def bootstrap_of_difference(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the bootstrap interval of the differences."""
+    """Return the BCa bootstrap interval of the differences."""
     first, second = evidence["item_score"].values
     return {"difference": _bootstrap(first - second)}
 
@@ -183,25 +183,25 @@ def percentile_of_difference(evidence: xr.Dataset) -> Mapping[str, Any]:
 
 
 def smoothed_of_difference(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the interval of the differences by the smoothed bootstrap."""
+    """Return the percentile interval of the smoothed bootstrap of the differences."""
     first, second = evidence["item_score"].values
     return {"difference": _smoothed_bootstrap(first - second)}
 
 
-# Items in twenty clusters of unequal size.
+# Table "clusters": items in twenty clusters of unequal size.
 
 CLUSTERS = 20
-BETWEEN, WITHIN = 0.1, 0.15  # standard deviations, of means of clusters and of items about them
+BETWEEN, WITHIN = 0.1, 0.15  # standard deviations between cluster means and within clusters
 
 
 class ClusterSetting(NamedTuple):
-    """The number of items in all."""
+    """Total number of items."""
 
     items: int
 
 
 def clusters(rng: np.random.Generator, items: int) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return scores in clusters, and the means of all clusters and of those at hand."""
+    """Return scores in clusters, and the means for the population and the observed clusters."""
     sizes = 2 + rng.multinomial(items - 2 * CLUSTERS, rng.dirichlet(np.full(CLUSTERS, 2)))
     means = 0.5 + BETWEEN * rng.uniform(-(3**0.5), 3**0.5, CLUSTERS)
     cluster = np.repeat(np.arange(CLUSTERS), sizes)
@@ -211,13 +211,13 @@ def clusters(rng: np.random.Generator, items: int) -> tuple[xr.Dataset, Mapping[
 
 
 def of_clusters(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the 95% equal-tailed intervals of clusters like these, and of these."""
+    """Return 95% equal-tailed intervals for the population and for the observed clusters."""
     ask = {"kind": "eti"}
     return {of: interval(evidence, "mean", of=of, **ask).values for of in ("population", "finite")}
 
 
 def robust_t(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the t interval by the sums of clusters."""
+    """Return the cluster-robust t interval, and the plain t interval for observed clusters."""
     score, cluster = evidence["item_score"].values, evidence["group"].values
     sums = np.bincount(cluster, score - score.mean())
     error = np.sqrt(CLUSTERS / (CLUSTERS - 1) * (sums**2).sum()) / len(score)
@@ -225,11 +225,12 @@ def robust_t(evidence: xr.Dataset) -> Mapping[str, Any]:
     return {"population": ends, "finite": _t(score)}
 
 
-# Two systems that give most items the same score: of n items, about so many differ.
+# Table "near_copies": two systems with equal scores in most items. The setting gives the expected
+# number of items with different scores.
 
 
 class NearSetting(NamedTuple):
-    """How the scores differ where they do, how many items differ, and of how many."""
+    """Distribution of nonzero differences, expected number of them, and number of items."""
 
     differences: str
     differing: float
@@ -253,7 +254,7 @@ MEAN_DIFFERENCES = {
 def near_copies(
     rng: np.random.Generator, differences: str, differing: float, items: int
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return scores of two systems, most of them equal, and the mean difference."""
+    """Return scores of two systems, most of them equal, and the population mean difference."""
     apart = np.where(
         rng.random(items) < differing / items, DIFFERENCES[differences](rng, items), 0.0
     )
@@ -263,20 +264,21 @@ def near_copies(
 
 
 def unwarned(method: Callable, evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the intervals of a method, where it warns that few items differ."""
+    """Return the intervals of a method, without its warning that few items differ."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return method(evidence)
 
 
-# People score some items, chosen at random, and a judge all (Angelopoulos, Duchi and Zrnic, 2023,
-# arXiv:2311.01453, whose interval is the rival).
+# Table "judge": people score a random sample of the items, and a judge scores all of them. The
+# interval is compared with power-tuned prediction-powered inference (Angelopoulos, Duchi & Zrnic,
+# 2023, arXiv:2311.01453).
 
 JUDGED_ITEMS = 1000
 
 
 class JudgeSetting(NamedTuple):
-    """How people score, how far the judge goes with them, and how many items they score."""
+    """Distribution of people's scores, correlation with the judge, and number of scored items."""
 
     population: str
     correlation: float
@@ -293,7 +295,7 @@ PEOPLE_MEANS = {"beta(5, 2)": 5 / 7, "80 % ones, else uniform": 0.9}
 def judged(
     rng: np.random.Generator, population: str, correlation: float, scored: int
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return scores of people and of a judge, whose normal scores have a correlation."""
+    """Return scores of people and of a judge, which are correlated on the normal scale."""
     latent = rng.standard_normal(JUDGED_ITEMS)
     other = rng.standard_normal(JUDGED_ITEMS)
     judge = correlation * latent + np.sqrt(1 - correlation**2) * other
@@ -304,19 +306,19 @@ def judged(
 
 
 def with_judge(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the 95% equal-tailed interval of the mean, by the scores of people and judge."""
+    """Return the 95% equal-tailed interval of the mean, from the scores of people and judge."""
     return {"mean": interval(evidence, "mean", kind="eti", draws=2000).values}
 
 
 def people_alone(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the same by the scores of people alone."""
+    """Return the 95% equal-tailed interval of the mean, from the scores of people alone."""
     score = evidence["item_score"].values
     alone = from_item_scores(score[~np.isnan(score)], range=(0, 1))
     return {"mean": interval(alone, "mean", kind="eti").values}
 
 
 def ppi(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the normal interval of power-tuned prediction-powered inference."""
+    """Return the 95% normal interval of power-tuned prediction-powered inference (PPI++)."""
     score, judge = evidence["item_score"].values, evidence["judge_score"].values
     scored = ~np.isnan(score)
     y, f, rest = score[scored], judge[scored], judge[~scored]

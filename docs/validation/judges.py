@@ -1,4 +1,4 @@
-"""Few labels and a judge of everything: rates, F1 and differences; labels chosen, and transfer."""
+"""Coverage for partly labelled data with a judge: rates, differences, chosen labels, transfer."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,18 +16,18 @@ from bayescm.measures.catalogue import resolve
 from bayescm.posteriors import dirichlet_multinomial, paired_outcomes, partly_labelled
 from bayescm.simulation import Experiment, Repeated, Replications
 
-# A few labels and a judge of everything (Tenenbein, 1970, doi:10.1080/01621459.1970.10481170).
-# Simulated are 2,000 items that a judge has seen, of which 20, 50 or 100 at random were labelled.
-# In the cases without a classifier the quantity is a rate; with one it is also F1. Judge and
-# classifier err independently given the truth. Each interval is a 95% equal-tailed one of the
-# population's value, beside that of the labelled examples alone.
+# Table "coverage": a judge labels all of 2,000 items, and people label a random sample of 20, 50 or
+# 100 (Tenenbein, 1970, doi:10.1080/01621459.1970.10481170). The true values are the prevalence in
+# the population and, in the cases with a classifier, its F1. Judge and classifier err independently
+# given the true class. The 95% equal-tailed interval is compared with the interval from the
+# labelled examples alone.
 
 ITEMS, SIZES, TAILS = 2000, (20, 50, 100), [0.025, 0.975]
-CHUNK = 200  # data sets whose draws are in memory together
+CHUNK = 200  # number of data sets whose draws are in memory together
 
 
 class JudgeSetting(NamedTuple):
-    """Prevalence; recall and specificity of the judge, and of a classifier if there is one."""
+    """Prevalence, and "recall/specificity" of the judge and, if there is one, the classifier."""
 
     prevalence: float
     judge: str
@@ -59,13 +59,16 @@ JUDGES = dict(
 
 
 def confusion_rates(rates: str) -> np.ndarray:
-    """Return the probability of each answer given the truth, from "recall/specificity"."""
+    """Return the probability of each label given the true class, from "recall/specificity"."""
     recall, specificity = map(float, rates.split("/"))
     return np.array([[specificity, 1 - specificity], [1 - recall, recall]])
 
 
 def cells_by_judge(prevalence: float, judge: str, classifier: str) -> np.ndarray:
-    """Return the probabilities of (judge, actual, predicted); without a classifier one stratum."""
+    """Return the probabilities of (judge, actual, predicted).
+
+    Without a classifier, the judge's labels are the predictions, and there is one stratum.
+    """
     truth = np.array([1 - prevalence, prevalence])
     if not classifier:
         return (truth[:, None] * confusion_rates(judge))[None]
@@ -73,7 +76,7 @@ def cells_by_judge(prevalence: float, judge: str, classifier: str) -> np.ndarray
 
 
 def in_strata(counts: np.ndarray, unlabelled: np.ndarray) -> xr.DataArray:
-    """Return evidence from labelled items (batch, judge, actual, predicted) and unlabelled ones."""
+    """Return evidence from labelled (batch, judge, actual, predicted) and unlabelled counts."""
     dims = ("batch", "judge", "predicted")
     return from_matrix(counts, dims=dims[:2]).assign_coords(unlabelled=(dims, unlabelled))
 
@@ -84,12 +87,14 @@ def coverage_beside_labels(
     """
     Yield a row for every measure, from intervals (method, measure, bound, replication).
 
-    The first method is that with the judge, the second that of the labelled examples alone.
+    The first method uses the judge, and the second one the labelled examples alone. Columns with
+    ``labels_alone`` refer to the second method, and ``relative_width`` is the ratio of the mean
+    lengths.
     """
     replications = intervals.shape[-1]
     for k, (name, value) in enumerate(zip(names, truth, strict=True)):
         lower, upper = intervals[:, k, 0], intervals[:, k, 1]
-        # By more than rounding: a rate of the items at hand may be a limit itself.
+        # The tolerance allows for rounding, as a rate of the observed items can equal a limit.
         doc, alone = ((lower - 1e-9 <= value) & (value <= upper + 1e-9)).mean(-1)
         length, length_alone = (upper - lower).mean(-1)
         yield {
@@ -105,7 +110,7 @@ def coverage_beside_labels(
 
 
 def chunks(number: int, size: int) -> list[int]:
-    """Return how many data sets each chunk has."""
+    """Return the number of data sets in each chunk."""
     return [min(size, number - start) for start in range(0, number, size)]
 
 
@@ -135,16 +140,17 @@ def coverage_with_judge(
         yield from ({"n": size} | row for row in rows)
 
 
-# The difference of two classifiers in accuracy and F1 under one judge, beside that of the labelled
-# examples alone, paired. Judge and classifiers err independently given the truth, but the second
-# classifier now and then answers as the first whatever the truth.
+# Table "differences": differences between two classifiers in accuracy and F1 with one judge. The
+# interval is compared with the paired interval from the labelled examples alone. Judge and
+# classifiers err independently given the true class, but the second classifier copies the first one
+# with a given probability.
 
 COMPARED = ("accuracy", "f1")
 CHUNK_OF_PAIRS, DRAWS = 100, 600
 
 
 class PairSetting(NamedTuple):
-    """Prevalence; recall/specificity of judge and classifiers; how often the second copies."""
+    """Prevalence, "recall/specificity" of judge and classifiers, and probability of a copy."""
 
     prevalence: float
     judge: str
@@ -168,7 +174,7 @@ PAIRS = {
 def joint_of_pairs(
     prevalence: float, judge: str, first: str, second: str, copied: float
 ) -> np.ndarray:
-    """Return the probabilities of (judge, first, second, truth)."""
+    """Return the probabilities of (judge, first, second, true class)."""
     truth = np.array([1 - prevalence, prevalence])
     alone = confusion_rates(second)[:, None]
     after_first = copied * np.eye(2)[None] + (1 - copied) * alone
@@ -226,10 +232,11 @@ def coverage_of_differences(
         yield from ({"n": size} | row for row in rows)
 
 
-# Preferences of people between two language models, of which all are known, and the picks of a real
-# judge. 28 or 56 labels are drawn from each table, and the rate is that of the items at hand,
-# beside that of the same labels without the judge over the same items. The tables have people's
-# preference in rows (second, first) and the judge's in columns, from the public judge results of
+# Table "real": preferences of people between two language models, which are all known, and the
+# preferences of a real judge. In each data set, 28 or 56 labels are sampled from a table. The true
+# value is the rate of the observed items. The interval is compared with the interval from the same
+# labels without the judge. The tables have people's preference in rows (second, first) and the
+# judge's preference in columns. They are from the public judge results of
 # yiqunchen/debias-llm-as-a-judge (MIT licence).
 
 REAL_SIZES = (28, 56)
@@ -245,14 +252,15 @@ def coverage_of_real_judges(replications: Replications, judge: str) -> Iterator[
     """Yield a row for every number of labels."""
     cells = np.array(REAL_TABLES[judge])
     for size in REAL_SIZES:
-        key = [replications.seed, 100 + replications.case, size]  # apart from the experiments above
+        # 100 is added to have other random numbers than the experiments above.
+        key = [replications.seed, 100 + replications.case, size]
         rng = np.random.default_rng(key)
         labelled = rng.multivariate_hypergeometric(cells.ravel(), size, replications.number)
         labelled = labelled.reshape(-1, 2, 2)
         unlabelled = cells.sum(0) - labelled.sum(1)
         intervals = []
         for answers in (np.eye(2, dtype=int), np.array([[1, 0], [1, 0]])):
-            # The judge's own, or, without a judge, the same for all items.
+            # The judge's labels or, without a judge, the same label for all items.
             evidence = in_strata((labelled @ answers)[:, None], (unlabelled @ answers)[:, None])
             (values,) = partly_labelled(evidence).draw(
                 [resolve("prevalence")], 4 * DRAWS, rng, of="finite"
@@ -263,19 +271,19 @@ def coverage_of_real_judges(replications: Replications, judge: str) -> Iterator[
         yield {"items": int(cells.sum()), "n": size} | row
 
 
-# What a chosen label is worth: F1 from labels of random examples, and from those of `plan_labels`.
-# Of 2,000 items some are positive; classifier (recall .8, specificity .95) and judge (.85, .85) err
-# independently of each other given the truth. After 20 random labels those chosen come in batches
-# of 10. Each interval is a 95% equal-tailed one of the population's F1.
+# Experiment "plan_labels": F1 from labels of random examples, and of examples chosen by
+# `plan_labels`. There are 2,000 items. Classifier (recall 0.8, specificity 0.95) and judge (0.85,
+# 0.85) err independently given the true class. After 20 random labels, labels are chosen in batches
+# of 10. Intervals are 95% equal-tailed intervals of F1 in the population.
 
 CLASSIFIER, JUDGE = (0.8, 0.95), (0.85, 0.85)  # recall, specificity
 FIRST_LABELS, LABELS_OF_BATCH = 20, 10
-# How many labels are chosen, and drawn at random, by the share of positives.
+# Numbers of chosen labels, and of random labels, by prevalence.
 NUMBERS_OF_LABELS = {0.05: ((50, 100), (50, 100, 111, 222)), 0.5: ((50,), (50, 111))}
 
 
 def f1_of_classifier(shares: np.ndarray, correct: Sequence[float]) -> float:
-    """Return F1, macro-averaged over more than two classes, of who is right so often by class."""
+    """Return the (macro) F1 of a classifier with given recalls, from class frequencies."""
     wrong = (1 - np.array(correct)) / (len(correct) - 1)
     rates = np.where(np.eye(len(correct)), correct, wrong[:, None])
     return float(resolve("f1" if len(correct) == 2 else "f1_macro")(shares[:, None] * rates))
@@ -284,7 +292,7 @@ def f1_of_classifier(shares: np.ndarray, correct: Sequence[float]) -> float:
 def items_to_label(
     rng: np.random.Generator, prevalence: float
 ) -> tuple[np.ndarray, Mapping[str, float]]:
-    """Return truth, predictions and judgements (3, items), and F1 for each number of labels."""
+    """Return true classes, predictions and judge's labels (3, items), and the true F1."""
     truth = (rng.random(ITEMS) < prevalence).astype(int)
     answers = []
     for recall, specificity in (CLASSIFIER, JUDGE):
@@ -297,7 +305,7 @@ def items_to_label(
 
 
 def labels_or_none(truth: np.ndarray, labelled: np.ndarray) -> list[int | None]:
-    """Return the labels, None where there is none."""
+    """Return the labels, with None for unlabelled items."""
     return [
         int(label) if is_labelled else None
         for label, is_labelled in zip(truth, labelled, strict=True)
@@ -305,26 +313,26 @@ def labels_or_none(truth: np.ndarray, labelled: np.ndarray) -> list[int | None]:
 
 
 def evidence_of_labels(items: np.ndarray, labelled: np.ndarray) -> xr.DataArray:
-    """Return the evidence where so many of the items are labelled."""
+    """Return the evidence, given a mask of the labelled items."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a judge that does not help
+        warnings.simplefilter("ignore")  # the judge may not help
         labels = labels_or_none(items[0], labelled)
         return from_partly_labelled(labels, items[1], items[2], labels=[0, 1])
 
 
 def f1_interval(items: np.ndarray, labelled: np.ndarray) -> np.ndarray:
-    """Return the interval of F1."""
+    """Return the 95% equal-tailed interval of F1."""
     return interval(evidence_of_labels(items, labelled), "f1", kind="eti", draws=2000).values
 
 
 def random_labels(items: np.ndarray, sizes: Sequence[int]) -> Mapping[str, np.ndarray]:
-    """Return intervals from labels of the first items, which are in random order."""
+    """Return intervals from labels of the first items. Items are in random order."""
     index = np.arange(items.shape[1])
     return {f"{size} labels": f1_interval(items, index < size) for size in sizes}
 
 
 def planned_labels(items: np.ndarray, sizes: Sequence[int]) -> Mapping[str, np.ndarray]:
-    """Return intervals from labels that `plan_labels` chose, batch by batch."""
+    """Return intervals from labels chosen by `plan_labels`, batch by batch."""
     labelled, intervals = np.arange(items.shape[1]) < FIRST_LABELS, {}
     while (number := int(labelled.sum())) < max(sizes):
         rest = max(sizes) - number
@@ -347,7 +355,7 @@ def planned_labels(items: np.ndarray, sizes: Sequence[int]) -> Mapping[str, np.n
 
 
 def labelling_methods(prevalence: float) -> Mapping[str, Any]:
-    """Return random and planned labels, each with the numbers of the case."""
+    """Return the methods with random and with chosen labels, for the numbers of a case."""
     planned, random = NUMBERS_OF_LABELS[prevalence]
     return {
         "random": partial(random_labels, sizes=random),
@@ -355,21 +363,22 @@ def labelling_methods(prevalence: float) -> Mapping[str, Any]:
     }
 
 
-# Labels from a population with another prevalence: only error rates carry over. The labels are as
-# many of each class; the population that the judge has seen is not so. Beside the posterior of two
-# classes stands the interval of Lang and Reiczigel (2014, doi:10.1016/j.prevetmed.2013.09.015),
-# which Lee et al. (2025, arXiv:2511.21140) use for judges. A classifier, if there is one, errs
-# independently of the judge given the truth.
+# Experiment "transfer": labels from a population with another prevalence, so that only the error
+# rates are transferred. Classes are equally frequent among the labelled examples, but not in the
+# unlabelled population, which the true values refer to. For two classes without a classifier, the
+# posterior is compared with the interval of Lang & Reiczigel (2014,
+# doi:10.1016/j.prevetmed.2013.09.015), which Lee et al. (2025, arXiv:2511.21140) use for judges. If
+# there is a classifier, it errs independently of the judge given the true class.
 
-CORRECT = {2: (0.9, 0.85), 3: (0.8, 0.8, 0.8)}  # how often the classifier is right, by class
+CORRECT = {2: (0.9, 0.85), 3: (0.8, 0.8, 0.8)}  # probability of a correct prediction, by class
 
 
 class TransferSetting(NamedTuple):
-    """Share of positives or of three classes, the judge, labels, items, and whether to classify."""
+    """Prevalence, rates of the judge, numbers of examples, and whether there is a classifier."""
 
-    prevalence: float | str
-    recall: float  # of the last class
-    specificity: float  # of three classes: the recall of the two others
+    prevalence: float | str  # for three classes, a string of all prevalences
+    recall: float  # recall of the judge for the last class
+    specificity: float  # for three classes, the recall of the judge for the two others
     labels: int
     examples: int
     classifier: bool
@@ -396,7 +405,7 @@ TRANSFERS = dict(
 
 
 def shares_of_classes(prevalence: float | str) -> np.ndarray:
-    """Return the shares of two or three classes."""
+    """Return the prevalences of two or three classes."""
     if isinstance(prevalence, str):
         return np.array(prevalence.split(), float)
     return np.array([1 - prevalence, prevalence])
@@ -405,7 +414,7 @@ def shares_of_classes(prevalence: float | str) -> np.ndarray:
 def random_answers(
     truth: np.ndarray, correct: Sequence[float], rng: np.random.Generator
 ) -> np.ndarray:
-    """Return answers that are right so often, by class, and else any of the other classes."""
+    """Return labels with given probabilities of being correct, else a random other class."""
     right, classes = rng.random(len(truth)) < np.take(correct, truth), len(correct)
     return np.where(right, truth, (truth + rng.integers(1, classes, len(truth))) % classes)
 
@@ -413,15 +422,15 @@ def random_answers(
 def labels_from_elsewhere(
     rng: np.random.Generator, *setting: Any
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return evidence of one case, and the true rate (and F1) where nobody labelled."""
+    """Return evidence, and the true prevalence (and F1) of the unlabelled population."""
     setting = TransferSetting(*setting)
     shares = shares_of_classes(setting.prevalence)
     classes, size = len(shares), setting.labels + setting.examples
-    # The last class has the highest numbers, whatever the shares.
+    # The lowest uniform numbers give the last class, so that the shares are in reverse order.
     population = np.repeat([0, 1], [setting.labels, setting.examples])
     limits = np.cumsum([np.full(classes, 1 / classes), shares[::-1]], axis=1)[population, :-1]
     truth = classes - 1 - (rng.random(size)[:, None] >= limits).sum(1)
-    truth[:classes] = np.arange(classes)  # all classes are labelled
+    truth[:classes] = np.arange(classes)  # every class has a labelled example
     correct_judge = [*[setting.specificity] * (classes - 1), setting.recall]
     judge = random_answers(truth, correct_judge, rng)
     predicted = random_answers(truth, CORRECT[classes], rng) if setting.classifier else None
@@ -440,7 +449,10 @@ def labels_from_elsewhere(
 
 
 def transferred_intervals(evidence: xr.DataArray, names: list[str]) -> Mapping[str, np.ndarray]:
-    """Return 95% equal-tailed intervals; of three classes the share of the last, and macro F1."""
+    """Return 95% equal-tailed intervals.
+
+    For three classes, these are the prevalence of the last class and macro F1.
+    """
     options: dict[str, Any] = {"kind": "eti", "draws": 2000}
     if evidence.sizes["actual"] == 2:
         table = interval(evidence, names, **options)
@@ -453,12 +465,12 @@ def transferred_intervals(evidence: xr.DataArray, names: list[str]) -> Mapping[s
 
 
 def lang_reiczigel(evidence: xr.DataArray) -> Mapping[str, np.ndarray]:
-    """Return the published interval, of the judge alone."""
+    """Return the interval of Lang & Reiczigel, which uses the judge alone."""
     return {"prevalence": rogan_gladen(evidence).values}
 
 
 def transfer_methods(*setting: Any) -> Mapping[str, Any]:
-    """Return the posterior, and of two classes without a classifier the published interval."""
+    """Return the posterior and, for two classes without a classifier, the published interval."""
     setting = TransferSetting(*setting)
     names = ["prevalence", "f1"] if setting.classifier else ["prevalence"]
     methods: dict[str, Any] = {"transferred_errors": partial(transferred_intervals, names=names)}

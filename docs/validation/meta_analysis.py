@@ -1,4 +1,4 @@
-"""Meta-analyses of diagnostic tests: published ones by other methods, and meta-regressions."""
+"""Meta-analyses of diagnostic tests: comparison with published results, and meta-regressions."""
 
 import warnings
 from collections.abc import Mapping
@@ -20,19 +20,21 @@ from bayescm.simulation import Experiment, Repeated
 from bayescm.validate import fail
 from validation import data_folder
 
-# Published meta-analyses beside the model of groups: AUDIT-C, a questionnaire for unhealthy alcohol
-# use (14 studies; Kriston, L., Hoelzel, L., Weiser, A.-K., Berner, M. M. & Haerter, M. (2008).
-# Meta-analysis: are 3 questions enough to detect unhealthy alcohol use? Annals of Internal Medicine
-# 149, 879-888), and telomerase as a marker of bladder cancer (10 studies; Glas, A. S., Roos, D.,
-# Deutekom, M., Zwinderman, A. H., Bossuyt, P. M. M. & Kurth, K. H. (2003). Tumor markers in the
-# diagnosis of primary bladder cancer. Journal of Urology 169, 1975-1982). Both are computed by the
-# bivariate model in three forms: normal within studies too and fitted by REML, half an example
-# added to every cell of all studies where one is empty (Reitsma et al., and the R package mada);
-# binomial within studies, by maximum likelihood; and the posterior of `hierarchical_groups`.
+# Two published meta-analyses are compared with the model of groups: AUDIT-C, a questionnaire for
+# unhealthy alcohol use (14 studies; Kriston, L., Hoelzel, L., Weiser, A.-K., Berner, M. M. &
+# Haerter, M. (2008). Meta-analysis: are 3 questions enough to detect unhealthy alcohol use? Annals
+# of Internal Medicine 149, 879-888), and telomerase as a marker of bladder cancer (10 studies;
+# Glas, A. S., Roos, D., Deutekom, M., Zwinderman, A. H., Bossuyt, P. M. M. & Kurth, K. H. (2003).
+# Tumor markers in the diagnosis of primary bladder cancer. Journal of Urology 169, 1975-1982). The
+# bivariate model is fitted in three ways:
+# - "normal, REML": normal within studies, fitted by REML as in Reitsma et al. and the R package
+#   mada. If any study has an empty cell, half an example is added to all cells of all studies.
+# - "binomial, likelihood": binomial within studies, fitted by maximum likelihood.
+# - "posterior": the posterior of `hierarchical_groups`.
 
 
 class Collection(NamedTuple):
-    """The name of a collection of studies, and where its counts are."""
+    """Name of a collection of studies, its file, and the marker to select."""
 
     data: str
     file: str
@@ -48,14 +50,15 @@ ESTIMATES = (
     *("specificity", "specificity_lower", "specificity_upper"),
     *("sd_sensitivity", "sd_specificity", "correlation", "i2"),
 )
-# The first as the vignette of mada 0.5.12 prints it (its correlation is that with the false
-# positive rate, and its I2 has the errors of the means where the variances between studies belong);
-# the second by Glas et al. (their upper end of .74 cannot be: it is below .75).
+# AUDIT-C: the output in the vignette of mada 0.5.12. Its correlation is with the false positive
+# rate, and its I2 uses the errors of the means instead of the variances between studies.
+# Telomerase: Glas et al. Their upper end of 0.74 is left out, because it is below the estimate
+# of 0.75.
 PUBLISHED = {
     "AUDIT-C": (0.891, 0.808, 0.941, 0.780, 0.715, 0.833, 1.175, 0.638, -0.854, 0.404),
     "telomerase": (0.75, 0.66, np.nan, 0.86, 0.71, 0.94, np.nan, np.nan, np.nan, np.nan),
 }
-NORMAL_QUANTILE = 1.959964  # at .975
+NORMAL_QUANTILE = 1.959964  # the 97.5% quantile
 
 
 def read_collection(file: str, marker: str | None = None) -> np.ndarray:
@@ -87,13 +90,13 @@ def bivariate_normal(
     ----------
     cells : ndarray, shape (G, 2, 2)
     everywhere : bool, default True
-        Add half an example to every study where one has an empty cell, as mada does; else only to
-        those that have one.
+        If any study has an empty cell, add half an example to all studies, as in mada. If False,
+        add it only to studies with an empty cell.
 
     Returns
     -------
     means, errors : ndarray, shape (2,)
-        Of the logits of sensitivity and specificity.
+        Means of the logits of sensitivity and specificity, and their standard errors.
     between : ndarray, shape (3,)
         Both standard deviations between studies, and the correlation.
 
@@ -131,7 +134,7 @@ def bivariate_normal(
 
 
 def bivariate_binomial(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means of the logits, and what is between studies, at the largest likelihood."""
+    """Return maximum-likelihood means of the logits, and between-study sds and correlation."""
     (tn, fp), (fn, tp) = np.asarray(cells, float).transpose(1, 2, 0)
     hits, totals = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
     rates = LogitNormalRates(hits, totals, np.full((2, 2), 0.5), 1.0)
@@ -146,7 +149,7 @@ def bivariate_binomial(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def posterior_estimates(cells: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Return medians and 95% intervals of both rates, and medians of what is between studies."""
+    """Return medians and 95% intervals of both rates, and medians of the heterogeneity."""
     draws = hierarchical_groups(cells).variables(20_000, np.random.default_rng(seed))
     rates, spread = draws["rates"][:, 1:], draws["spread"][:, 1:]
     rho = draws["correlation"]
@@ -156,7 +159,7 @@ def posterior_estimates(cells: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def bivariate_estimates(replications, data, file, marker):
-    """Return the estimates of a collection by each method, beside the published ones."""
+    """Yield the estimates of a collection by each method, and the published ones."""
     cells = read_collection(file, marker)
     normal_means, errors, normal_between = bivariate_normal(cells)
     half = NORMAL_QUANTILE * errors
@@ -186,17 +189,17 @@ def _i2(cells, means, between):
     return float(shares_beyond_chance(cells, means, between[:2], between[2])[1])
 
 
-# Coverage of meta-regressions: slopes of covariates, the typical study, and the standard deviations
-# that are left between studies. Studies have a year, standard normal, and in one case one of two
-# tests; the logits of sensitivity and specificity are linear in them, with normal and correlated
-# differences between studies around that.
+# Experiment "meta_regression": coverage of the slopes of covariates, of the typical study, and of
+# the remaining standard deviations between studies. Each study has a standard normal year and, in
+# one case, one of two tests. The logits of sensitivity and specificity are linear in these
+# covariates, with normal and correlated residuals between studies.
 
 RATES = ("recall", "specificity")
 MEANS, YEAR, TEST = (1.2, 1.8), (0.5, -0.3), (-0.6, 0.4)
 
 
 class RegressionSetting(NamedTuple):
-    """Studies, least and most ill and well examples, what is between studies, and covariates."""
+    """Number of studies, range of examples per class, heterogeneity, and whether tests differ."""
 
     studies: int
     smallest: int
@@ -242,7 +245,7 @@ def regression_intervals(counts: xr.DataArray, *, tests: bool) -> Mapping[str, A
     """Return 95% equal-tailed intervals of all parameters."""
     reference: dict[str, Any] = {"year": 0.0} | ({"test": "a"} if tests else {})
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of few effective draws
+        warnings.simplefilter("ignore")  # there can be few effective draws
         posterior = hierarchical_groups(counts, covariates=reference)
         draws = posterior.variables(4000, np.random.default_rng(0))
     parameters = {"typical": draws["rates"], "sd": draws["spread"], "year": draws["slope"][:, 0]}
@@ -256,7 +259,7 @@ def regression_intervals(counts: xr.DataArray, *, tests: bool) -> Mapping[str, A
 
 
 def regression_methods(*setting):
-    """Return the posterior with the covariates of a setting."""
+    """Return the method, with the covariates of a setting."""
     return {"posterior": partial(regression_intervals, tests=RegressionSetting(*setting).tests)}
 
 

@@ -1,4 +1,4 @@
-"""Several labels for each example: coverage of averages, and of paired differences of systems."""
+"""Coverage for multilabel examples: averages, and paired differences between systems."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -19,11 +19,11 @@ MEASURES = ("f1_micro", "f1_macro", "f1_samples", "subset_accuracy", "hamming_lo
 COMPARED = ("f1_micro", "f1_macro", "hamming_loss")
 DRAWS, RESAMPLES = 2000, 1000
 
-# The population: what the labels of an example depend on, and how two systems predict them.
+# Populations of labels, and of the predictions of two systems.
 
 
 class Setting(NamedTuple):
-    """What the labels depend on, how many there are, and the number of examples."""
+    """Population of the labels, number of labels, and number of examples."""
 
     labels_are: str
     labels: int
@@ -34,10 +34,10 @@ def latent_factors(
     rng: np.random.Generator, size: int, labels: int, examples: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return labels that share three normal factors, and the predictions of two systems.
+    Return labels that depend on three normal factors, and the predictions of two systems.
 
-    A system sees the score of every label with noise, part of which all labels of an example and
-    the systems share, and of which hard examples have more.
+    A system predicts from the score of each label plus noise. Part of the noise is shared by all
+    labels of an example and by the systems. Hard examples have more noise.
     """
     fixed = np.random.default_rng(labels)
     loadings = 0.5 * fixed.standard_normal((3, labels))
@@ -53,9 +53,10 @@ def rare_labels(
     rng: np.random.Generator, size: int, labels: int, examples: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return independent labels, of which every third has four positives on average.
+    Return independent labels, and the predictions of two systems.
 
-    Hard examples are missed, and given labels that they do not have, more often in all labels.
+    Every third label has four positives on average. Hard examples have more false negatives and
+    false positives in all labels.
     """
     prevalence = np.where(np.arange(labels) % 3 == 0, 4 / examples, np.linspace(0.1, 0.4, labels))
     actual = rng.random((size, labels)) < prevalence
@@ -70,10 +71,10 @@ def labels_of_topics(
     rng: np.random.Generator, size: int, labels: int, examples: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return labels that an example has by its topic, common ones and, by a power law, rare ones.
+    Return labels that depend on the topic of an example, and the predictions of two systems.
 
-    Each system finds the positives of every label at a rate of its own, and errs in half of the
-    examples where the other does.
+    The prevalences of labels follow a power law. Each system has a different recall for each
+    label. In half of the examples, the systems share the random numbers that decide on errors.
     """
     fixed = np.random.default_rng(labels)
     topics = fixed.gamma(0.5, size=(4, labels)) / 0.5
@@ -91,7 +92,11 @@ def labels_of_topics(
 def near_copies(
     rng: np.random.Generator, size: int, labels: int, examples: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels, and two systems of which one corrects a tenth of the errors of the other."""
+    """
+    Return labels, and the predictions of two systems.
+
+    The second system corrects 10% of the errors of the first, and adds a few others.
+    """
     prevalence = np.linspace(0.05, 0.5, labels)
     actual = rng.random((size, labels)) < prevalence
     wrong = rng.random((size, labels)) < 0.4 * prevalence * rng.beta(2, 2, (size, 1))
@@ -112,7 +117,8 @@ SETTINGS = {
         product(("of latent factors", "rare"), (5, 50), (50, 100, 300)), start=1
     )
 }
-# The populations by which the model was judged while it was made, and two which were not.
+# Populations "of latent factors" and "rare" were used to develop the model, and the others were
+# not.
 COMPARED_SETTINGS = {
     case: Setting(*setting)
     for case, setting in enumerate(
@@ -125,19 +131,21 @@ COMPARED_SETTINGS = {
 }
 
 
-# What is true, and what is estimated of a sample, by definition.
+# True values, and estimates from a sample, computed from the definitions of the measures.
 
 
 def values(actual: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """
-    Return the measures of both systems and the differences, (B, 8).
+    Return the measures of the first system, and the differences between both, (B, 8).
 
     Parameters
     ----------
     actual : ndarray of bool, shape (n, L)
+        True labels.
     predicted : ndarray of bool, shape (2, n, L)
+        Predicted labels of both systems.
     weight : ndarray, shape (B, n)
-        How often each example counts.
+        Weights of the examples.
     """
     by_system = np.array([_of_system(actual, each, weight) for each in predicted])
     differences = (by_system[0] - by_system[1])[:, [MEASURES.index(name) for name in COMPARED]]
@@ -167,7 +175,7 @@ BATCHES, BATCH = 40, 10_000
 def truth(
     rng: np.random.Generator, labels_are: str, labels: int, examples: int
 ) -> dict[str, tuple[float, float]]:
-    """Return the values of 400,000 examples, and their standard errors."""
+    """Return the true values, from 400,000 examples, and their standard errors."""
     everyone = np.ones((1, BATCH))
     batches = np.array(
         [
@@ -190,29 +198,30 @@ def examples_of(
     return from_multilabel(actual, dict(zip("ab", predicted, strict=True))), None
 
 
-# The intervals
+# Intervals
 
 
 def averages(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the 95% equal-tailed intervals of the first system, by the model multilabel."""
+    """Return 95% equal-tailed intervals of the first system, from the model `multilabel`."""
     first = evidence.isel(classifier=0, drop=True)
     table = summary(first, MEASURES, kind="eti", draws=DRAWS)
     return dict(zip(MEASURES, table[["lower", "upper"]].to_numpy(), strict=True))
 
 
 def differences(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the 95% equal-tailed intervals of the differences, by the model multilabel."""
+    """Return 95% equal-tailed intervals of the differences, from the model `multilabel`."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few examples in which the systems differ
+        warnings.simplefilter("ignore")  # the systems can differ in few examples
         table = compare(evidence, COMPARED, kind="eti", draws=DRAWS)
     return dict(zip(DIFFERENCES, table[["lower", "upper"]].to_numpy(), strict=True))
 
 
-# Examples that are drawn with unequal probabilities: all with two labels or more, and few others.
+# Table "weights": examples with unequal sampling probabilities. Those with two or more labels are
+# always included, and the others with a smaller probability.
 
 
 class WeightedSetting(NamedTuple):
-    """What the labels depend on, how many there are, the examples, and the chance of the others."""
+    """Population of labels, numbers of labels and of examples, and inclusion probability."""
 
     labels_are: str
     labels: int
@@ -223,7 +232,7 @@ class WeightedSetting(NamedTuple):
 def drawn_unequally(
     rng: np.random.Generator, labels_are: str, labels: int, examples: int, chance: float
 ) -> tuple[xr.Dataset, None]:
-    """Return examples of which those with fewer than two labels had a smaller chance."""
+    """Return examples in which those with fewer than two labels are underrepresented."""
     actual, predicted = DESIGNS[labels_are](rng, int(4 * examples / chance), labels, examples)
     inclusion = np.where(actual.sum(axis=1) >= 2, 1.0, chance)
     drawn = np.flatnonzero(rng.random(len(actual)) < inclusion)[:examples]
@@ -238,17 +247,17 @@ def drawn_unequally(
 def truth_of_weighted(
     rng: np.random.Generator, labels_are: str, labels: int, examples: int, chance: float
 ) -> dict[str, tuple[float, float]]:
-    """Return the values of all examples, whatever their chances."""
+    """Return the true values in the population, which do not depend on the sampling."""
     return truth(rng, labels_are, labels, examples)
 
 
 def without_weights(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the intervals as if all examples had had the same chance."""
+    """Return intervals that ignore the sampling weights."""
     return averages(evidence.drop_vars(["weight", "weights_are"]))
 
 
 def bootstrap(evidence: xr.Dataset) -> Mapping[str, Any]:
-    """Return the bias-corrected and accelerated bootstrap intervals of scipy, over examples."""
+    """Return the BCa bootstrap intervals of scipy, resampling examples."""
     actual, predicted = evidence["actual"].values, evidence["predicted"].values
     size = len(actual)
 
@@ -259,7 +268,7 @@ def bootstrap(evidence: xr.Dataset) -> Mapping[str, Any]:
         return values(actual, predicted, weight).T.reshape(len(NAMES), *index.shape[:-1])
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of systems that are alike it has none
+        warnings.simplefilter("ignore")  # there is no interval for identical systems
         ends = stats.bootstrap(
             (np.arange(size),), resampled, n_resamples=RESAMPLES, rng=np.random.default_rng(0)
         ).confidence_interval
@@ -267,7 +276,7 @@ def bootstrap(evidence: xr.Dataset) -> Mapping[str, Any]:
 
 
 def _of(names, method, evidence):
-    """Return the intervals of some of the measures."""
+    """Return the intervals of the given measures."""
     ends = method(evidence)
     return {name: ends[name] for name in names}
 

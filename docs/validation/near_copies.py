@@ -1,4 +1,4 @@
-"""Differences of classifiers that score the same examples: near copies, and true differences."""
+"""Coverage for differences between classifiers that score the same examples, often near copies."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -40,24 +40,26 @@ CLASS_MEASURES = (
 )
 DRAWS, POPULATION = 600, 400_000
 PREVALENCE, SEPARATION = 0.3, 2.0
-NOISE_IN_COMMON = 0.8  # correlation of the noise of classifiers that truly differ
+NOISE_IN_COMMON = 0.8  # correlation of the noise of classifiers with a true difference
 VERDICT = 0.95
 
-# Near copies: the log odds of both classifiers are right but for standard normal noise, which
-# they share except in examples that are drawn with a probability, where each has its own. The two
-# are exchangeable, so that every true difference is 0. True differences: the second classifier's
-# log odds are moved towards the wrong class by a shift.
+# Table "binary": near copies. The log odds of both classifiers are the correct log odds plus
+# standard normal noise. With a given probability, an example has independent noise for each
+# classifier, otherwise they share the noise. The classifiers are exchangeable, so that every true
+# difference is 0.
+# Table "shifted": true differences. The log odds of the second classifier are shifted towards the
+# wrong class.
 
 
 class NearSetting(NamedTuple):
-    """The probability that an example has scores of its own, and the number of examples."""
+    """Probability that the scores of an example differ, and number of examples."""
 
     share: float
     n: int
 
 
 class ShiftSetting(NamedTuple):
-    """The shift of the second classifier's log odds towards the wrong class, and examples."""
+    """Shift of the second classifier's log odds, and number of examples."""
 
     shift: float
     n: int
@@ -114,21 +116,22 @@ def _evidence(positive, first, second):
 
 @cache
 def true_differences(shift: float) -> Mapping[str, float]:
-    """Return the differences in a large sample."""
+    """Return the true differences, from a large sample."""
     sample = calibration(_shifted(generator(0, 1), shift, POPULATION)).sampled()
     values = {name: resolve(name)(sample)[0] for name in SHIFTED_MEASURES}
     return {name: float(first - second) for name, (first, second) in values.items()}
 
 
-# Exchangeable classifiers that are very sure: a few of many differences are far larger than the
-# others. The log odds of both are normal with the same noise, and 1.6 times too extreme.
+# Table "sure": exchangeable classifiers with extreme forecasts, so that a few of the differences
+# are much larger than the others. The log odds are normal and 1.6 times too extreme. Each
+# classifier adds independent noise to them.
 
 SURE_MEASURES = ("brier", "log_loss")
 TOO_EXTREME, NOISE = 1.6, 0.7
 
 
 class SureSetting(NamedTuple):
-    """The standard deviation of the log odds, and the number of examples."""
+    """Standard deviation of the log odds, and number of examples."""
 
     spread: float
     n: int
@@ -138,7 +141,7 @@ SURE = {1: SureSetting(5.0, 100), 2: SureSetting(11.0, 100), 3: SureSetting(11.0
 
 
 def sure_classifiers(rng: np.random.Generator, spread: float, n: int) -> tuple[xr.Dataset, Mapping]:
-    """Return the probabilities of two exchangeable classifiers that are very sure."""
+    """Return the probabilities of two exchangeable classifiers with extreme forecasts."""
     positive = np.zeros(n)
     while not 5 <= positive.sum() <= n - 5:
         odds = rng.normal(0, spread, n)
@@ -147,7 +150,7 @@ def sure_classifiers(rng: np.random.Generator, spread: float, n: int) -> tuple[x
     return _evidence(positive, first, second), _truth(dict.fromkeys(SURE_MEASURES, 0.0))
 
 
-# Near copies of three classes: softmax forecasts, with noise as above.
+# Table "classes": near copies with softmax forecasts of three classes, and noise as in "binary".
 
 
 def class_copies(rng: np.random.Generator, share: float, n: int) -> tuple[xr.Dataset, Mapping]:
@@ -163,8 +166,8 @@ def class_copies(rng: np.random.Generator, share: float, n: int) -> tuple[xr.Dat
     return evidence, _truth(dict.fromkeys(CLASS_MEASURES, 0.0))
 
 
-# Intervals of the differences: joint draws, and draws with shared weights of the examples alone. A
-# verdict is written as an interval that does not contain 0.
+# Intervals of the differences, from joint draws ("joint"), and from draws that only share the
+# weights of the examples ("weights alone"). A verdict is recorded as an interval without 0.
 
 METHODS = ("joint", "weights alone")
 
@@ -206,7 +209,7 @@ def differences(
 
 
 def tidy(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a measure and method, with the share of verdicts."""
+    """Return one row per measure and method, with the proportion of verdicts."""
     parts = table["measure"].str.split("; ", expand=True)
     table = table.assign(measure=parts[0], method=parts[1])
     is_verdict = parts[2].notna()

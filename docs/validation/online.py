@@ -1,4 +1,4 @@
-"""Online evaluation: intervals batch after batch, alarms, challengers, and binned probabilities."""
+"""Online evaluation: coverage batch by batch, alarms, challengers, and binned probabilities."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -37,10 +37,11 @@ from bayescm.posteriors.binned_forecasts import BinnedForecasts, evaluate
 from bayescm.priors import elicit
 from bayescm.simulation import Experiment, Repeated, Replications
 
-# What intervals cover after 1, 10 and 100 batches of 20. In the first table the truth is drawn from
-# the prior that the intervals take: they cover what they say after any number of batches. In the
-# second it is a fixed point and the prior the default one: after one small batch no interval that
-# depends on counts alone can cover what it says at every point; after many it nearly does.
+# Tables "prior" and "fixed": coverage after 1, 10 and 100 batches of 20 examples. In the first
+# table, the true cell probabilities are sampled from the prior, so that coverage is exact after any
+# number of batches. In the second table, they are fixed and the prior is the default. After one
+# small batch, no interval can have exact coverage at every fixed point. After many batches,
+# coverage is nearly exact.
 
 MEASURES = ("precision", "recall", "specificity", "accuracy", "f1")
 BATCHES, BATCH = (1, 10, 100), 20
@@ -59,21 +60,21 @@ POPULATIONS = {
 def truth_from_prior(
     rng: np.random.Generator, prior: str
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return cumulated batches of a population that is drawn from the prior."""
+    """Return cumulative counts of a population sampled from the prior, and the true measures."""
     return cumulated_batches(rng, rng.dirichlet(PRIORS[prior].ravel()).reshape(2, 2))
 
 
 def fixed_truth(
     rng: np.random.Generator, population: str
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return cumulated batches of a population that is a fixed point."""
+    """Return cumulative counts of a fixed population, and the true measures."""
     return cumulated_batches(rng, np.array(POPULATIONS[population]))
 
 
 def cumulated_batches(
     rng: np.random.Generator, cells: np.ndarray
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return the counts after 1, 10 and 100 batches, and the truth of every measure."""
+    """Return the counts after 1, 10 and 100 batches, and the true measures."""
     counts = rng.multinomial(BATCH, cells.ravel(), max(BATCHES)).cumsum(axis=0)
     tables = counts[np.array(BATCHES) - 1].reshape(-1, 2, 2)
     evidence = from_matrix(
@@ -98,47 +99,48 @@ def conjugate_intervals(
 
 
 def intervals_of_three_masses(prior: np.ndarray) -> Mapping[str, Callable]:
-    """Return the intervals of 10, 50 and 95 %."""
+    """Return the methods for 10%, 50% and 95% intervals."""
     return {
         f"{prob:.0%}": partial(conjugate_intervals, prob=prob, prior=prior)
         for prob in (0.1, 0.5, 0.95)
     }
 
 
-# What intervals cover where the truth moves from batch to batch: as the model `drifting` assumes,
-# or as it does not (not at all, in one jump, with the seasons, in steps four times as large as its
-# prior expects). The filtered posterior of each batch is compared with the recall of that batch,
-# beside conjugate updates that forget at a fixed rate, or nothing.
+# Table "drift": coverage if the true recall changes from batch to batch. It follows the model
+# `drifting`, or is constant, has one jump, has seasons, or has steps four times as large as its
+# prior expects. The filtered posterior of each batch is compared with the true recall of that
+# batch. The other methods are conjugate updates with forgetting, with a window, or with all
+# batches.
 
 STEPS, POSITIVES, DRIFT = 40, 60, 0.2
-EVALUATED = (1, 5, 10, 20, 21, 25, 30, 40)  # the jump is between 20 and 21
+EVALUATED = (1, 5, 10, 20, 21, 25, 30, 40)  # the jump is between batches 20 and 21
 PRIOR_OF_RECALL = np.array([[0.5, 0.5], [1.0, 4.0]])
 
 
 def random_walk(rng: np.random.Generator) -> np.ndarray:
-    """Return a walk on the logit scale, its steps as the prior of `drifting` has them."""
+    """Return a random walk on the logit scale, with steps from the prior of `drifting`."""
     sd = abs(rng.normal(0, DRIFT))
     start = logit(rng.beta(4, 1))
     return start + np.cumsum(np.r_[0, rng.normal(0, sd, STEPS - 1)])
 
 
 def constant(rng: np.random.Generator) -> np.ndarray:
-    """Return a logit that does not move."""
+    """Return a constant logit."""
     return np.full(STEPS, logit(rng.beta(4, 1)))
 
 
 def jump(_: np.random.Generator) -> np.ndarray:
-    """Return the logit of .9, and from the middle on that of .7."""
+    """Return the logit of 0.9 in the first half, and of 0.7 in the second half."""
     return logit(np.repeat([0.9, 0.7], STEPS // 2))
 
 
 def seasons(rng: np.random.Generator) -> np.ndarray:
-    """Return a wave around the logit of .85, with a period of 12 batches."""
+    """Return a sine wave around the logit of 0.85, with a period of 12 batches."""
     return logit(0.85) + 0.5 * np.sin(np.arange(STEPS) * np.pi / 6 + rng.uniform(0, 6.3))
 
 
 def fast_walk(rng: np.random.Generator) -> np.ndarray:
-    """Return a walk whose steps are four times the scale of the prior."""
+    """Return a random walk with steps of four times the scale of the prior."""
     return logit(0.85) + np.cumsum(np.r_[0, rng.normal(0, 4 * DRIFT, STEPS - 1)])
 
 
@@ -152,7 +154,7 @@ PATHS = {
 
 
 def moving_recall(rng: np.random.Generator, path: str) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return 40 batches of 60 positives whose recall moves, and the recall at some of them."""
+    """Return 40 batches of 60 positives with a changing recall, and the true recall."""
     recall = expit(PATHS[path](rng))
     tp, tn = rng.binomial(POSITIVES, recall), rng.binomial(POSITIVES, 0.9, STEPS)
     counts = from_cells(tp=tp, fn=POSITIVES - tp, fp=POSITIVES - tn, tn=tn).rename(batch="step")
@@ -160,13 +162,13 @@ def moving_recall(rng: np.random.Generator, path: str) -> tuple[xr.DataArray, Ma
 
 
 def drifting_intervals(counts: xr.DataArray) -> Mapping[str, np.ndarray]:
-    """Return 95% intervals of recall by the filtered posterior of `drifting`."""
+    """Return 95% equal-tailed intervals of recall from the filtered posterior of `drifting`."""
     posterior = drifting(counts.values, concentration=PRIOR_OF_RECALL, filtered=True)
     return _at_steps(posterior.distribution(resolve("recall")).eti(0.95))
 
 
 def updated_intervals(counts: xr.DataArray, **memory: Any) -> Mapping[str, np.ndarray]:
-    """Return 95% intervals of recall by conjugate updates with a window or forgetting."""
+    """Return 95% equal-tailed intervals of recall from conjugate updates."""
     table = history(counts, "recall", concentration=PRIOR_OF_RECALL, kind="eti", **memory)
     return _at_steps(table["recall"].values)
 
@@ -182,11 +184,12 @@ DRIFT_METHODS = {
     "all batches pooled": updated_intervals,
 }
 
-# How long the alarms keep quiet, and how soon they see a drop. Batches of 50 positives and 50
-# negatives have a recall of .9, or one that falls after 50 batches, and a specificity of .9.
-# Without a change every alarm is a false one. The average run length is the number of batches per
-# first alarm (Page, 1954, doi:10.1093/biomet/41.1-2.100). Rules that are listed where they begin
-# have no alarm after the drop if they were on before it.
+# Table "alarms" of "run_length": the rate of false alarms, and the delay until a drop is detected.
+# Batches have 50 positives and 50 negatives, a specificity of 0.9, and a recall of 0.9 that may
+# drop after 50 batches. Without a drop, every alarm is false. The average run length is the number
+# of batches per first alarm (Page, 1954, doi:10.1093/biomet/41.1-2.100). A rule is listed at the
+# batch where it starts to fire. It therefore has no alarm after the drop if it already fired
+# before.
 
 HEALTHY_RECALL, QUIET, BEFORE, AFTER = 0.9, 200, 50, 50
 RATES = (0.05, 0.005)
@@ -195,7 +198,7 @@ RATES = (0.05, 0.005)
 def batches_with_recall(
     rng: np.random.Generator, recall: np.ndarray, size: int = 100
 ) -> xr.DataArray:
-    """Return a batch of so many examples for each recall, half of them positive."""
+    """Return a batch of ``size`` examples for each recall, half of them positive."""
     half = size // 2
     tp, tn = rng.binomial(half, recall), rng.binomial(half, 0.9, len(recall))
     counts = from_cells(tp=tp, fn=half - tp, fp=half - tn, tn=tn).rename(batch="step")
@@ -205,7 +208,7 @@ def batches_with_recall(
 def first_alarms(
     counts: xr.DataArray, start: int, settings: Mapping[str, Any]
 ) -> Mapping[str, float]:
-    """Return the step of the first alarm of every rule from a step on, NaN where there is none."""
+    """Return the step of the first alarm of every rule from ``start`` on, or NaN."""
     table = alarms(counts, ["recall"], **settings)
     first = table[table["step"] >= start].groupby("rule")["step"].min()
     return {rule: float(first.get(rule, np.nan)) for rule in RULES}
@@ -213,10 +216,11 @@ def first_alarms(
 
 def waiting_times(replications: Replications, recall: float) -> Iterator[Mapping[str, Any]]:
     """
-    Yield a row for every rate of false alarms and rule.
+    Yield a row for every rate of false alarms and every rule.
 
-    ``alarmed`` is the share of series with an alarm, ``median`` the median number of batches to the
-    first one (infinite where fewer than half have one), and ``run_length`` the average run length.
+    ``alarmed`` is the proportion of series with an alarm, ``median`` is the median number of
+    batches until the first alarm (infinite if fewer than half of the series have one), and
+    ``run_length`` is the average run length.
     """
     healthy = recall == HEALTHY_RECALL
     path = np.full(QUIET, recall)
@@ -243,17 +247,18 @@ def waiting_times(replications: Replications, recall: float) -> Iterator[Mapping
             }
 
 
-# What comes after the alarm of a change. Recall falls from .9 after 50 batches, for good or for a
-# batch or two, and 200 batches follow. Of the streams in which that is noticed (before it is over):
-# in how many its end is, by another alarm, how soon, and how many raise an alarm of a change that
-# was none; and whether 95% intervals of recall by the batches since the change hold it.
+# Table "after" of "run_length": streams after the alarm of a change. Recall drops from 0.9 after 50
+# batches, permanently or for one or two batches, and 200 batches follow. The results refer to
+# streams in which the drop is detected before it ends. They include the proportion in which its end
+# is detected by another alarm, the delay, false alarms of further changes, and the coverage of 95%
+# intervals of recall from the batches since the change.
 
 FOLLOWING = 200
 RATES_OF_CHANGES = (0.05, 0.5)
 
 
 class PassingSetting(NamedTuple):
-    """Examples of a batch, the recall after the change, and for how many batches (0: for good)."""
+    """Examples per batch, recall after the change, and duration in batches (0: permanent)."""
 
     size: int
     recall: float
@@ -278,10 +283,11 @@ def after_changes(
     """
     Yield a row for every rate of false alarms.
 
-    ``noticed`` is the share of streams whose change is noticed while it lasts, and of these
-    ``ended`` that whose end is noticed too, ``median`` the batches until then, and ``false``
-    the share with further alarms of changes. ``doc_10`` and ``doc`` are the coverage ten batches
-    after the last change, or after its alarm where it is for good, and at the end.
+    ``noticed`` is the proportion of streams in which the change is detected while it lasts. Among
+    these, ``ended`` is the proportion in which its end is detected, ``median`` is the delay of this
+    detection in batches, and ``false`` is the proportion with further alarms of changes. ``doc_10``
+    is the coverage ten batches after the last change (for a permanent change, after its alarm), and
+    ``doc`` is the coverage at the end.
     """
     path = np.repeat([HEALTHY_RECALL, recall], [BEFORE, FOLLOWING])
     if lasting:
@@ -307,7 +313,7 @@ _AFTER_A_CHANGE = ["ended", "wait", "false", "doc_10", "doc"]
 
 
 def _after_change(stream, path, lasting, share):
-    """Return what follows the alarm of a change; None where there is none while it lasts."""
+    """Return the results after the alarm of a change, or None if it was not detected in time."""
     changes = [change for change in segments(stream, None, share) if change.raised >= BEFORE]
     end = BEFORE + lasting if lasting else len(path)
     if not changes or changes[0].raised >= end:
@@ -325,14 +331,14 @@ def _after_change(stream, path, lasting, share):
 
 
 def recall_since(stream: xr.DataArray, first: int, last: int) -> np.ndarray:
-    """Return the equal-tailed 95% interval of recall by the batches from one to another."""
+    """Return the 95% equal-tailed interval of recall from the batches ``first`` to ``last``."""
     counts = stream[first : last + 1].sum("step")
     state = xr.Dataset({"counts": counts, "concentration": (counts.dims, DEFAULT_PRIOR)})
     return intervals(state, "recall", kind="eti")["recall"].values
 
 
-# Healthy streams of several kinds over 1,000 batches, with all measures of the default, by the
-# default rules, and by floors that are met by little.
+# Table "healthy" of "run_length": false alarms in unchanged streams of 1,000 batches, with the
+# default measures and rules, and with floors just below the true values.
 
 LONG = 1000
 FLOORS = {
@@ -343,7 +349,7 @@ FLOORS = {
 
 
 class HealthySetting(NamedTuple):
-    """Examples of a batch, prevalence, recall, specificity, and floors beside the default."""
+    """Examples per batch, prevalence, recall, specificity, and name of the floors."""
 
     size: int
     prevalence: float
@@ -364,9 +370,9 @@ HEALTHY = {
 
 
 def false_alarms(replications: Replications, *setting: Any) -> list[Mapping[str, Any]]:
-    """Return the share of streams with an alarm by any rule, and by each of them."""
+    """Return the proportion of streams with an alarm of any rule, and of each rule."""
     size, prevalence, recall, specificity, floors = setting
-    key = (100 + replications.case,)  # apart from the series of `waiting_times`
+    key = (100 + replications.case,)  # other random numbers than in `waiting_times`
     rng = np.random.default_rng(np.random.SeedSequence(replications.seed, spawn_key=key))
     cells = [prevalence * recall, prevalence * (1 - recall)]
     cells += [(1 - prevalence) * (1 - specificity), (1 - prevalence) * specificity]
@@ -381,18 +387,18 @@ def false_alarms(replications: Replications, *setting: Any) -> list[Mapping[str,
     return [{"batches": LONG, "alarmed": alarmed} | shares]
 
 
-# How often a challenger is promoted that should not be, and how soon one that should. A champion
-# has an accuracy of .85 in both classes, and a challenger differs a little, on the same 200
-# examples a batch. Seven in ten examples are as hard for one as for the other: there the two err
-# together. After every batch the rule of `bayescm.online.Challenge` is asked, at most 20 times.
-# Promotions are errors where the challenger is not better.
+# Experiment "challengers": the probability of promoting a challenger that is not better, and the
+# delay until a better one is promoted. The champion has an accuracy of 0.85 in both classes. The
+# accuracy of the challenger differs slightly. Both predict the same 200 examples per batch. In 70%
+# of the examples, they share the random number that decides on an error. The rule of
+# `bayescm.online.Challenge` is applied after every batch, at most 20 times.
 
 ACCURACY, SHARED, EXAMPLES, LOOKS = 0.85, 0.7, 200, 20
-PROBS, CHUNK = (0.95, 0.99, 0.995), 50  # streams whose posteriors are in memory together
+PROBS, CHUNK = (0.95, 0.99, 0.995), 50  # CHUNK: number of streams in memory together
 
 
 class ChallengeSetting(NamedTuple):
-    """The measure that is compared, and by how much the challenger is better in accuracy."""
+    """Measure that is compared, and difference in accuracy of the challenger."""
 
     measure: str
     better: float
@@ -409,7 +415,7 @@ CHALLENGES = {
 
 
 def outcomes_of_streams(rng: np.random.Generator, better: float, number: int) -> xr.Dataset:
-    """Return the outcomes of a champion and a challenger, ``counts`` (batch, step, outcome)."""
+    """Return outcomes of a champion and a challenger, with ``counts`` (batch, step, outcome)."""
     shape = (number, LOOKS, EXAMPLES)
     actual, difficulty = rng.integers(0, 2, shape), rng.random(shape)
     second_difficulty = np.where(rng.random(shape) < SHARED, difficulty, rng.random(shape))
@@ -430,10 +436,10 @@ def outcomes_of_streams(rng: np.random.Generator, better: float, number: int) ->
 
 def promotions(replications: Replications, measure: str, better: float) -> list[Mapping[str, Any]]:
     """
-    Return a row for every probability that is asked for, and with and without a planned end.
+    Return a row for every required probability, with and without a planned end.
 
-    ``promoted`` and ``futile`` are the shares of streams that end so, ``batches`` is the mean
-    number until the end.
+    ``promoted`` and ``futile`` are the proportions of streams with these decisions, and ``batches``
+    is the mean number of batches until a decision.
     """
     rng = replications.generator()
     n = EXAMPLES * np.arange(1, LOOKS + 1)
@@ -461,10 +467,10 @@ def promotions(replications: Replications, measure: str, better: float) -> list[
     return rows
 
 
-# Coverage of the intervals of probabilities that a monitor keeps in bins. The forecasts' log odds
-# are normal with standard deviation 1.3; what comes true has log odds of another slope around their
-# mean, or of another level. The truth is that of the forecasts themselves, or of what the bins
-# leave of them.
+# Experiment "binned_intervals": coverage of intervals from binned probabilities, as stored by a
+# monitor. The log odds of the forecasts are normal with standard deviation 1.3. The true log odds
+# have a slope around the mean of the forecasts, and a level. The true measures are those of the
+# forecasts themselves, or of the forecasts moved to the middles of their bins.
 
 BINNED_MEASURES = ("auc", "brier", "calibration_in_the_large", "calibration_slope")
 SIZES, SPREAD = (200, 1000, 5000), 1.3
@@ -473,7 +479,7 @@ BINS, MIDDLES = len(EDGES) - 1, (np.array(EDGES[1:]) + np.array(EDGES[:-1])) / 2
 
 
 class BinnedSetting(NamedTuple):
-    """Prevalence where the forecasts are right, and slope and level of what comes true."""
+    """Mean forecast, and slope and level of the true log odds."""
 
     prevalence: float
     slope: float
@@ -490,17 +496,17 @@ BINNED = {
 
 
 def quantiles(number: int) -> np.ndarray:
-    """Return so many quantiles of the log odds around their mean."""
+    """Return evenly spaced quantiles of the log odds around their mean."""
     return SPREAD * ndtri((np.arange(number) + 0.5) / number)
 
 
 def mean_log_odds(prevalence: float) -> float:
-    """Return the mean of the log odds of right forecasts of a class that is so frequent."""
+    """Return the mean log odds of calibrated forecasts with a given prevalence."""
     return brentq(lambda mean: expit(mean + quantiles(2000)).mean() - prevalence, -8, 2)
 
 
 def chances(log_odds: np.ndarray, mean: float, slope: Any, level: Any) -> np.ndarray:
-    """Return the probability of the positive class, given the log odds of the forecasts."""
+    """Return the true probability of the positive class, given the log odds of the forecasts."""
     return expit(mean + level + slope * (log_odds - mean))
 
 
@@ -523,7 +529,7 @@ def _bin_of(forecast):
 
 
 def true_measures(mean: float, slope: float, level: float) -> Mapping[str, tuple[float, float]]:
-    """Return each measure of the forecasts themselves, and in bins."""
+    """Return the true value of each measure, of the forecasts themselves and in bins."""
     log_odds = mean + quantiles(NODES)
     forecast, chance = expit(log_odds), chances(log_odds, mean, slope, level)
     weight = np.concatenate([1 - chance, chance])[None] / NODES
@@ -551,9 +557,10 @@ def binned_coverage(
     """
     Yield a row for every size and measure.
 
-    ``doc`` is the coverage of 95% intervals, ``doc_binned`` that of the truth of the forecasts
-    moved to the middles of their bins; ``below`` and ``above``, how often the truth of the
-    forecasts is below the interval and above it; ``events``, how many are expected.
+    ``doc`` is the coverage of 95% intervals. ``doc_binned`` is the coverage of the true value after
+    forecasts are moved to the middles of their bins. ``below`` and ``above`` are the proportions of
+    intervals with the true value of the forecasts below and above them. ``events`` is the expected
+    number of positives.
     """
     mean = mean_log_odds(prevalence)
     truths = true_measures(mean, slope, level)
@@ -580,17 +587,18 @@ def binned_coverage(
             }
 
 
-# How often the alarms of binned probabilities are false, and how soon they see a drift. Healthy
-# streams are right for 200 batches, or off by as much as is tolerated, or right of a population
-# whose log odds move by `shift` half way; the others become too extreme, or too low, after 50
-# batches, and have 50 more.
+# Experiment "forecast_streams": false alarms with binned probabilities, and the delay until a drift
+# is detected. Streams in the table "healthy" have 200 batches. Their forecasts are calibrated, or
+# miscalibrated within the tolerance, or calibrated in a population with log odds that move by
+# `shift` half way. In the table "drifting", forecasts become too extreme or too low after 50
+# batches, and 50 batches follow.
 
 STREAM = 200
 RULES_OF_FORECASTS = ("calibration", "change")
 
 
 class StreamSetting(NamedTuple):
-    """Examples of a batch, prevalence, slope and level of what comes true, and a shift."""
+    """Examples per batch, prevalence, slope and level of the true log odds, and shift."""
 
     size: int
     prevalence: float
@@ -623,7 +631,7 @@ def binned_batches(
     level: np.ndarray,
     shift: np.ndarray,
 ) -> xr.DataArray:
-    """Return batches of binned probabilities, (step, actual, bin), a slope and so on for each."""
+    """Return batches of binned probabilities, (step, actual, bin), with parameters by batch."""
     log_odds = rng.normal(mean + shift[:, None], SPREAD, (len(slope), size))
     chance = chances(log_odds, mean, slope[:, None], level[:, None])
     actual = rng.random(log_odds.shape) < chance
@@ -635,7 +643,7 @@ def binned_batches(
 
 
 def first_alarms_of_forecasts(batches: xr.DataArray, start: int = 0) -> Mapping[str, float]:
-    """Return the step of the first alarm of every rule from a step on, NaN where there is none."""
+    """Return the step of the first alarm of every rule from ``start`` on, or NaN."""
     table = evaluate_rules(MonitoredSeries(batches), list(TOLERANCE), horizon=STREAM)
     first = table[table["step"] >= start].groupby("rule")["step"].min()
     return {rule: float(first.get(rule, np.nan)) for rule in RULES_OF_FORECASTS}
@@ -652,10 +660,11 @@ def alarms_of_forecasts(
     drift,
 ) -> Iterator[Mapping[str, Any]]:
     """
-    Yield a row for each rule and for any: the share of streams with an alarm, and the wait.
+    Yield a row for each rule, and for any rule.
 
-    A rate of .05 is asked for, for any rule. ``median`` is the median number of batches to the
-    first alarm after the drift, infinite where fewer than half have one.
+    The rate of false alarms is set to 0.05 for all rules together. ``alarmed`` is the proportion of
+    streams with an alarm. ``median`` is the median number of batches until the first alarm after
+    the drift, which is infinite if fewer than half of the streams have one.
     """
     mean, rng = mean_log_odds(prevalence), replications.generator(int(drift))
     start, number = (BEFORE, BEFORE + AFTER) if drift else (0, STREAM)
@@ -672,15 +681,17 @@ def alarms_of_forecasts(
         yield {"batches": number - start, "rule": rule, "alarmed": alarmed, "median": median}
 
 
-# Item scores. The tails that alarms are read off, of samples of one size: how often the posterior
-# probability that the mean is above, or below, its true value is at most a level. And streams of
-# batches, as above: without a change, where the true mean is the very limit of the rule `floor`,
-# which is the worst case; and where one item in seven scores the worst from batch 51 on (of errors
-# thrice as much, of labels none is predicted), with a limit half way.
+# Experiment "item_score_alarms": item scores and labels.
+# - Table "tails": the tail probabilities that alarms use. It has the proportion of samples in which
+#   the posterior probability that the mean is above, or below, its true value is at most a level.
+# - Table "healthy": streams without a change. The limit of the rule `floor` equals the true mean,
+#   which is the worst case.
+# - Table "worse": from batch 51 on, 15% of the items have the worst score. For errors without an
+#   end, the score is multiplied by 3, and for labels, none is predicted. The limit is half way.
 
 
 class ScorePopulation(NamedTuple):
-    """How scores are drawn, (rng, shape) -> ndarray, their mean, and the facts of their scale."""
+    """Sampler of scores, (rng, shape) -> ndarray, with their mean and range."""
 
     draw: Callable[[np.random.Generator, Any], np.ndarray]
     mean: float
@@ -690,14 +701,14 @@ class ScorePopulation(NamedTuple):
     measure: str = "mean"
 
     def fallen(self, worst: float) -> float:
-        """Return the mean where a share of the items scores the worst."""
+        """Return the mean after a proportion of the items gets the worst score."""
         bad = 3 * self.mean if self.lower_is_better else float(self.lowest or 0)
         return self.mean + worst * (bad - self.mean)
 
     def sums(
         self, rng: np.random.Generator, batches: int, items: int, worst: float = 0.0, start: int = 0
     ) -> xr.DataArray:
-        """Return the sums of batches, of which a share of the items falls from one on."""
+        """Return sums of batches. From ``start`` on, some of the items get the worst score."""
         stream = self.draw(rng, (batches, items))
         is_worst = rng.random(stream.shape) < worst
         is_worst[:start] = False
@@ -710,7 +721,7 @@ class ScorePopulation(NamedTuple):
 
 
 class LabelPopulation(NamedTuple):
-    """Labels of these prevalences, wrong together: the error of an example is Beta(1, 9)."""
+    """Labels with given prevalences, and a Beta(1, 9) error rate for each example."""
 
     prevalences: tuple[float, ...]
     measure: str
@@ -718,11 +729,11 @@ class LabelPopulation(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The measure of the population, F1."""
+        """True F1 of the population."""
         return self.fallen(0.0)
 
     def fallen(self, worst: float) -> float:
-        """Return F1 where a share of the examples gets no label."""
+        """Return F1 after a proportion of the examples gets no predicted label."""
         p, error = np.array(self.prevalences), 0.1
         p = p[-1:] if self.measure.endswith("]") else p
         tp, fp = (1 - worst) * p * (1 - error), (1 - worst) * (1 - p) * error
@@ -731,7 +742,7 @@ class LabelPopulation(NamedTuple):
     def sums(
         self, rng: np.random.Generator, batches: int, items: int, worst: float = 0.0, start: int = 0
     ) -> xr.DataArray:
-        """Return the sums of batches, of which a share of the examples gets no label."""
+        """Return sums of batches. From ``start`` on, some examples get no predicted label."""
         shape, labels = (batches, items, len(self.prevalences)), list("abcd")
         actual = rng.random(shape) < self.prevalences
         predicted = actual ^ (rng.random(shape) < rng.beta(1, 9, (batches, items, 1)))
@@ -765,14 +776,14 @@ SCORES = {
     "labels, F1 of all": LabelPopulation((0.5, 0.3, 0.2, 0.1), "f1_micro"),
     "labels, F1 of one in ten": LabelPopulation((0.5, 0.3, 0.2, 0.1), "f1[d]"),
 }
-TAILS, SAMPLES = (1e-2, 1e-3), 200  # samples of each replication
+TAILS, SAMPLES = (1e-2, 1e-3), 200  # levels, and number of samples per replication
 WORST_SHARE = 0.15
 
 
 def tails_of_means(
     replications: Replications, population: str, items: int
 ) -> list[Mapping[str, Any]]:
-    """Return how often the tail of a true mean is at most a level, in parts of the level."""
+    """Return the proportion of samples with a tail of at most each level, divided by the level."""
     scores, above, below = SCORES[population], [], []
     for rng in replications.generators():
         sums = scores.sums(rng, SAMPLES, items)
@@ -791,7 +802,10 @@ def tails_of_means(
 def item_score_streams(
     replications: Replications, population: str, items: int, worst: float
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for every rule, as `waiting_times` does; ``worst`` is the share that falls."""
+    """Yield a row for every rule, as in `waiting_times`.
+
+    ``worst`` is the proportion of items that get the worst score.
+    """
     scores, rng = SCORES[population], replications.generator()
     start, number = (BEFORE, BEFORE + AFTER) if worst else (0, QUIET)
     floor, first = (scores.mean + scores.fallen(worst)) / 2, []

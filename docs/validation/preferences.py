@@ -1,4 +1,4 @@
-"""Pairwise preferences: coverage of win rates and ranks, of votes in clusters, and of rankings."""
+"""Coverage for pairwise preferences: win rates, ranks, votes in clusters, and rankings."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -16,7 +16,7 @@ from bayescm.posteriors.preferences import preferences
 from bayescm.simulation import Experiment
 
 DRAWS, RESAMPLES = 2000, 400
-# Penalty of the squared log odds with which a Bradley-Terry estimate is finite without being moved.
+# Ridge penalty that keeps Bradley-Terry estimates finite, with negligible shrinkage.
 RIDGE = 0.01
 ENDS = (0.025, 0.975)
 
@@ -25,7 +25,7 @@ ENDS = (0.025, 0.975)
 
 
 class Population(NamedTuple):
-    """Strengths in log odds, log nu, the advantage of the first, and the share of votes of each."""
+    """Strengths in log odds, log nu of ties, advantage of the first, and shares of the votes."""
 
     strength: np.ndarray
     log_tie: float
@@ -34,12 +34,13 @@ class Population(NamedTuple):
 
     def win_rates(self, effects: float = 0.0) -> dict[str, float]:
         """
-        Return the win rates of all pairs, the mean over both orders.
+        Return the true win rates of all pairs, averaged over both orders.
 
         Parameters
         ----------
         effects : float
-            Standard deviation of the effect of a prompt on each system, over which they are means.
+            Standard deviation of the effect of a prompt on each system. Win rates are averaged over
+            prompts.
         """
         nodes, weights = np.polynomial.hermite_e.hermegauss(40)
         shift, weights = 2**0.5 * effects * nodes, weights / weights.sum()
@@ -61,11 +62,11 @@ def _pair(i, j):
 
 _TEN = np.ones(10)
 POPULATIONS = {
-    # 435 points of an Elo rating from the best to the worst, few ties.
+    # 435 Elo points between the best and the worst, with few ties.
     "spread": Population(np.linspace(1.25, -1.25, 10), np.log(0.2), 0.0, _TEN),
-    # 104 points, 44% ties between equal systems.
+    # 104 Elo points, with 44% ties between equal systems.
     "close": Population(np.linspace(0.3, -0.3, 10), np.log(2 * 0.44 / 0.56), 0.0, _TEN),
-    # One dominant and one hopeless system, and two new ones in 2% of the votes each.
+    # One dominant and one very weak system, and two new systems with 2% of the votes each.
     "uneven": Population(
         np.r_[2.5, np.linspace(0.6, -0.6, 8), -2.5],
         np.log(0.5),
@@ -83,7 +84,7 @@ def _names(number):
 def draw_votes(
     rng: np.random.Generator, population: Population, size: int, effects: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """Return the columns of votes on pairs drawn by the shares of their systems."""
+    """Return the columns of votes. Pairs are sampled by the shares of their systems."""
     number = len(population.strength)
     chance = np.outer(population.share, population.share)
     np.fill_diagonal(chance, 0)
@@ -92,7 +93,7 @@ def draw_votes(
 
 
 def vote_on(rng, population, left, right, effects=None):
-    """Return the columns of votes on given pairs; effects (n, K) add to the strengths."""
+    """Return the columns of votes on given pairs. Effects (n, K) are added to the strengths."""
     rows = np.arange(len(left))
     at = population.strength + np.zeros((len(left), 1)) + (0 if effects is None else effects)
     eta = at[rows, left] - at[rows, right] + population.first
@@ -107,20 +108,25 @@ def vote_on(rng, population, left, right, effects=None):
 
 
 def by_posterior(evidence: tuple) -> dict[str, tuple]:
-    """Return intervals of win rates and ranks by the posterior."""
+    """Return intervals of win rates and ranks from the posterior."""
     votes, true_rank = evidence
     drawn = preferences(votes).strengths(DRAWS, np.random.default_rng(0))
     return intervals(drawn, true_rank)
 
 
 def by_independent_votes(evidence: tuple) -> dict[str, tuple]:
-    """Return the same for votes that are treated as independent."""
+    """Return the intervals of the posterior that treats votes as independent."""
     votes, true_rank = evidence
     return by_posterior((votes.drop_vars(["group", "vote_pair", "vote_winner"]), true_rank))
 
 
 def intervals(drawn: Strengths, true_rank: np.ndarray | None) -> dict[str, tuple]:
-    """Return equal-tailed intervals of the win rates, of the ranks, and how many ranks are out."""
+    """
+    Return 95% equal-tailed intervals of the win rates, and two results for sets of ranks.
+
+    These are the number of true ranks outside their sets, as an interval of length 0, and the mean
+    size of a set, as the upper end of an interval.
+    """
     found = {}
     number = drawn.strength.shape[1]
     for j in range(1, number):
@@ -140,7 +146,7 @@ def intervals(drawn: Strengths, true_rank: np.ndarray | None) -> dict[str, tuple
 
 
 def by_bootstrap(evidence: tuple, clusters: bool = False) -> dict[str, tuple]:
-    """Return intervals by the bootstrap of a Bradley-Terry model in which ties count half."""
+    """Return bootstrap intervals of a Bradley-Terry model in which a tie is half a win."""
     votes, true_rank = evidence
     rng = np.random.default_rng(0)
     counts = votes["vote_count"].values
@@ -186,7 +192,7 @@ def bradley_terry(votes: xr.Dataset, counts: np.ndarray) -> tuple[np.ndarray, np
     return strength, estimate[:, number] if ordered else np.zeros(len(counts))
 
 
-# Tables: independent votes
+# Tables "boards" and "equal": independent votes
 
 
 @lru_cache
@@ -204,7 +210,7 @@ def _ranks_are_right(population):
 
 
 def draw_board(rng: np.random.Generator, population: str, votes: int) -> tuple[Any, dict]:
-    """Return the votes of a board, and its true win rates and ranks."""
+    """Return the votes of a leaderboard, and the true win rates and ranks."""
     of = POPULATIONS[population]
     evidence = from_preferences(**draw_votes(rng, of, votes), ordered=bool(of.first))
     evidence = with_all_systems(evidence, len(of.strength))
@@ -212,18 +218,18 @@ def draw_board(rng: np.random.Generator, population: str, votes: int) -> tuple[A
 
 
 def with_all_systems(evidence: xr.Dataset, number: int) -> xr.Dataset:
-    """Return votes that know all systems of a board, also those without votes."""
+    """Return votes with all systems of a leaderboard, including systems without votes."""
     return evidence.drop_vars("classifier").assign_coords(classifier=_names(number))
 
 
 def draw_equal(rng: np.random.Generator, systems: int, votes: int) -> tuple[Any, dict]:
-    """Return votes on equal systems, a fifth of which are ties."""
+    """Return votes on equal systems. A fifth of the votes are ties."""
     equal = Population(np.zeros(systems), np.log(0.5), 0.0, np.ones(systems))
     evidence = from_preferences(**draw_votes(rng, equal, votes), ordered=False)
     return (with_all_systems(evidence, systems), None), equal.win_rates()
 
 
-# Tables: votes in clusters, and rankings
+# Tables "clusters" and "rankings": votes in clusters, and rankings
 
 
 _PROMPTED = Population(np.linspace(1.25, -1.25, 10), np.log(0.5), 0.0, np.ones(10))
@@ -236,10 +242,10 @@ def _true_rates_of_prompts():
 
 def draw_prompts(rng: np.random.Generator, prompts: int, votes: int) -> tuple[Any, dict]:
     """
-    Return votes on prompts that suit some systems more than others.
+    Return votes on prompts, with random effects of a prompt on each system.
 
-    The effect of a prompt on a system has the standard deviation 1 in log odds. 45 votes on a
-    prompt are one on each pair.
+    The effects have standard deviation 1 in log odds. With 45 votes on a prompt, there is one vote
+    on each pair.
     """
     pairs = np.array([*combinations(range(10), 2)])
     chosen = np.concatenate([rng.permutation(45)[:votes] for _ in range(prompts)])
@@ -254,7 +260,7 @@ def draw_prompts(rng: np.random.Generator, prompts: int, votes: int) -> tuple[An
 
 
 def draw_rankings(rng: np.random.Generator, systems: int, rankings: int) -> tuple[Any, dict]:
-    """Return rankings of some of ten systems, by the model of Plackett and Luce."""
+    """Return rankings of some of ten systems, sampled from the Plackett-Luce model."""
     strength = np.linspace(1.25, -1.25, 10)
     scores = strength + rng.gumbel(size=(rankings, 10))
     chosen = rng.random((rankings, 10)).argsort(axis=1) < systems
@@ -265,7 +271,7 @@ def draw_rankings(rng: np.random.Generator, systems: int, rankings: int) -> tupl
 
 
 def summarized(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per case and method: the mean and the worst coverage of the pairs."""
+    """Return one row per case and method, with the mean and the worst coverage over pairs."""
     setting = list(table.columns[: list(table.columns).index("measure")])
     rows = []
     for key, part in table.groupby([*setting, "method"], sort=False):

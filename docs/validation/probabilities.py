@@ -1,4 +1,4 @@
-"""Probabilities of two classes: proper scores, recalibration, and the band of the curve."""
+"""Coverage for probabilities of two classes: proper scores, recalibration, calibration curves."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -16,12 +16,12 @@ from bayescm.measures.probabilities import Forecasts
 from bayescm.posteriors.calibration import calibration
 from bayescm.simulation import Experiment, generator
 
-# Proper scores, recalibration and the curve. The log odds of the forecasts are normal with standard
-# deviation 1.3; what comes true departs from them in seven shapes: not at all, as of forecasts too
-# extreme or too timid, along an S, flat from a threshold on (a hockey stick), with a bump, and with
-# 15 % of exact zeros and ones that err in 2 and 3 of a hundred. The mean is such that the positive
-# class has the prevalence asked for. A second classifier has the same log odds with noise of
-# standard deviation 0.5.
+# Table "coverage": proper scores, recalibration and the calibration curve. The log odds of the
+# forecasts are normal with standard deviation 1.3. There are seven shapes of the calibration curve:
+# calibrated, forecasts too extreme ("extreme") or not extreme enough ("timid"), an S, flat above a
+# threshold ("hockey"), with a bump, and calibrated with 15% of exact zeros and ones, which are
+# wrong in 2% and 3% of the cases ("spike"). The mean of the log odds gives the prevalence of the
+# setting. A second classifier has the same log odds plus noise with standard deviation 0.5.
 
 MEASURES = (
     "brier",
@@ -40,7 +40,7 @@ TAILS = [0.025, 0.975]
 
 
 class ForecastSetting(NamedTuple):
-    """Shape of what comes true, share of the positive class, and number of examples."""
+    """Shape of the calibration curve, prevalence, and number of examples."""
 
     shape: str
     prevalence: float
@@ -54,7 +54,7 @@ SCORES = dict(
 
 
 def forecasts(rng: np.random.Generator, shape: str, size: int, center: float) -> np.ndarray:
-    """Return forecasts whose log odds are normal around a center, some of a spike 0 or 1."""
+    """Return forecasts with normal log odds. With a spike, some of them are 0 or 1."""
     forecast = expit(rng.normal(center, SPREAD, size))
     if shape == "spike":
         uniform = rng.random(size)
@@ -64,7 +64,7 @@ def forecasts(rng: np.random.Generator, shape: str, size: int, center: float) ->
 
 
 def chances(shape: str, forecast: np.ndarray, center: float = 0.0) -> np.ndarray:
-    """Return the probability of the positive class given the forecasts."""
+    """Return the true probability of the positive class, given the forecasts."""
     if shape == "calibrated":
         return forecast
     if shape == "spike":
@@ -83,7 +83,7 @@ def chances(shape: str, forecast: np.ndarray, center: float = 0.0) -> np.ndarray
 
 @lru_cache
 def center_of(shape: str, prevalence: float) -> float:
-    """Return the mean of the forecasts' log odds by which the class has its prevalence."""
+    """Return the mean of the forecasts' log odds that gives the prevalence."""
 
     def excess(center):
         forecast = forecasts(np.random.default_rng(0), shape, POPULATION, center)
@@ -94,14 +94,14 @@ def center_of(shape: str, prevalence: float) -> float:
 
 def noisy(forecast: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the forecasts of the second classifier."""
-    with np.errstate(divide="ignore"):  # of exact zeros and ones
+    with np.errstate(divide="ignore"):  # forecasts can be exactly 0 or 1
         return expit(logit(forecast) + rng.normal(0, NOISE, len(forecast)))
 
 
 def two_classifiers(
     rng: np.random.Generator, shape: str, prevalence: float, n: int
 ) -> tuple[xr.Dataset, None]:
-    """Return probabilities of two classifiers, with the true chances in ``chance``."""
+    """Return probabilities of two classifiers, with true probabilities in ``chance``."""
     center = center_of(shape, prevalence)
     forecast = forecasts(rng, shape, n, center)
     chance = chances(shape, forecast, center)
@@ -114,7 +114,7 @@ def two_classifiers(
 def measures_of_population(
     _: np.random.Generator, shape: str, prevalence: float, n: int
 ) -> Mapping[str, float]:
-    """Return the measures of 400,000 forecasts, and 0 for the curve, see `band_interval`."""
+    """Return the true measures, from 400,000 forecasts, and 0 for the curve (`band_interval`)."""
     rng, center = np.random.default_rng(99), center_of(shape, prevalence)
     forecast = forecasts(rng, shape, POPULATION, center)
     chance = chances(shape, forecast, center)
@@ -137,9 +137,9 @@ def posterior_intervals(evidence: xr.Dataset) -> Mapping[str, np.ndarray]:
     """
     Return 95% intervals of the measures, of paired differences, and of the curve.
 
-    Beside the paired differences stand those of samples taken for independent, and beside the
-    expected calibration error the equal tails of its posterior. Exact zeros and ones have no log
-    loss.
+    Unpaired differences treat the samples as independent. For the expected calibration error, there
+    is also the equal-tailed interval ("ece two-sided"). With forecasts of exactly 0 or 1, there is
+    no interval of the log loss.
     """
     exact = bool(((evidence["score"] == 0) | (evidence["score"] == 1)).any())
     measures, paired = (
@@ -167,17 +167,17 @@ def first_classifier(evidence):
 
 def band_interval(band: np.ndarray, chance: np.ndarray) -> np.ndarray:
     """
-    Return an interval that holds 0 if a band holds a curve everywhere.
+    Return an interval that contains 0 if a band contains the whole curve.
 
-    It begins with the distance by which the band misses the curve, and is as long as the band is
-    wide on average.
+    The lower end is the largest distance of the curve from the band. The length is the mean width
+    of the band.
     """
     distance = max(0, (band[:, 0] - chance).max(), (chance - band[:, 1]).max())
     return distance + np.array([0, (band[:, 1] - band[:, 0]).mean()])
 
 
 def inner_forecasts(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return some 60 forecasts between the 1 % and the 99 % quantile, and their chances."""
+    """Return about 60 forecasts between the 1% and 99% quantiles, and true probabilities."""
     forecast, chance = evidence["score"].values[0], evidence["chance"].values
     order = np.argsort(forecast)
     inner = order[(forecast[order] > 0) & (forecast[order] < 1)]
@@ -186,13 +186,14 @@ def inner_forecasts(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def smooth_band(evidence: xr.Dataset, posterior=None) -> Mapping[str, np.ndarray]:
-    """Return the band of the smooth curve, as `band_interval` has it."""
+    """Return the band of the smooth curve, as an interval from `band_interval`."""
     at, chance = inner_forecasts(evidence)
     posterior = posterior or first_classifier(evidence)
     return {"curve": band_interval(posterior.band(at, 0.95, method="smooth")[0][0], chance)}
 
 
-# The smooth band beside the one that is guaranteed for rising curves, on the same kinds of data.
+# Table "bands": the smooth band, compared with a band that has guaranteed coverage for increasing
+# curves, on the same kinds of data.
 
 BANDS = dict(
     enumerate(
@@ -208,19 +209,19 @@ BANDS = dict(
 
 
 def isotonic(evidence: xr.Dataset) -> Mapping[str, np.ndarray]:
-    """Return the band that is guaranteed for rising curves, as `band_interval` has it."""
+    """Return the isotonic band, as an interval from `band_interval`."""
     at, chance = inner_forecasts(evidence)
     classifier = evidence.drop_vars("chance").sel(classifier="a", drop=True)
     return {"curve": band_interval(isotonic_band(classifier, at=at)["interval"].values, chance)}
 
 
-# The band of a curve that may be smooth, have steps, or take few values, as `calibration` chooses
-# it. Continuous forecasts are uniform, or have normal log odds of standard deviation 1.3. Few
-# values are drawn with the same probability; at these the truth is the value itself, or lies by .12
-# above and below it in turn. None of the curves had a part in choosing how steps are recognised,
-# but for ``printed_step``.
+# Experiment "calibration_bands": the band that `calibration` chooses for curves that are smooth,
+# have steps, or have few distinct forecasts. Continuous forecasts are uniform, or have normal log
+# odds with standard deviation 1.3. Few distinct forecasts are equally probable. At these, the true
+# probability is the forecast itself, or alternately 0.12 above and below it. Only ``printed_step``
+# was used to choose how steps are detected.
 
-# Where the steps are, and the levels between them.
+# Positions of the steps, and the levels between them.
 STEPS: dict[str, tuple[list[float], list[float]]] = {
     "printed_step": ([0.5], [0.15, 0.75]),
     "step_low": ([0.3], [0.1, 0.55]),
@@ -234,7 +235,7 @@ STEPS: dict[str, tuple[list[float], list[float]]] = {
 
 
 def _few_values():
-    """Return the distinct forecasts, and the probability of the positive class at each."""
+    """Return the distinct forecasts and their true probabilities, for each shape."""
     printed = np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([0.05, 0.35, 0.4, 0.8, 0.85])
     shapes = {"printed_values": printed}
     for number in (2, 3, 5, 11, 20):
@@ -262,7 +263,7 @@ ANY_CURVE = dict(
 
 
 def curve_of(shape: str, forecast: np.ndarray) -> np.ndarray:
-    """Return the probability of the positive class given the forecasts, of one of `CURVES`."""
+    """Return the true probabilities, given the forecasts, for one of `CURVES`."""
     if shape in FEW_VALUES:
         values, probability = FEW_VALUES[shape]
         return probability[np.abs(forecast[:, None] - values).argmin(axis=1)]
@@ -277,7 +278,7 @@ def curve_of(shape: str, forecast: np.ndarray) -> np.ndarray:
 
 
 def sample_of_curve(rng: np.random.Generator, shape: str, n: int) -> tuple[xr.Dataset, Mapping]:
-    """Return probabilities with their true chances, and 0 as the truth, see `selected_band`."""
+    """Return forecasts with their true probabilities, and true values of 0 (`selected_band`)."""
     if shape in FEW_VALUES:
         forecast = rng.choice(FEW_VALUES[shape][0], n)
     elif shape in STEPS or shape in ("ramp_and_step", "rounded_step"):
@@ -295,13 +296,13 @@ def sample_of_curve(rng: np.random.Generator, shape: str, n: int) -> tuple[xr.Da
 
 def selected_band(evidence: xr.Dataset) -> Mapping[str, np.ndarray]:
     """
-    Return the band that answers and the smooth one, as `band_interval` has them.
+    Return the selected band and the smooth band, as intervals from `band_interval`.
 
-    ``curve`` covers if the band holds what its method says: the whole curve between the 1 % and the
-    99 % quantile of the forecasts, or its means over groups where that is the method; ``smooth``,
-    if the smooth band holds the whole curve. The coverage of ``not smooth`` is the share of data
-    sets that are not answered by the smooth band, that of ``grouped`` the share answered by means
-    of groups.
+    ``curve`` contains 0 if the selected band contains its target. The target is the whole curve
+    between the 1% and 99% quantiles of the forecasts or, if the method is "grouped", its means over
+    groups. ``smooth`` contains 0 if the smooth band contains the whole curve. The coverage of
+    ``not smooth`` is the proportion of data sets in which another band is selected, and the
+    coverage of ``grouped`` is the proportion with the method "grouped".
     """
     posterior = calibration(evidence.drop_vars("chance"))
     values, chance = inner_values(evidence)
@@ -321,7 +322,7 @@ def selected_band(evidence: xr.Dataset) -> Mapping[str, np.ndarray]:
 
 
 def inner_values(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return some 100 distinct forecasts between the 1 % and the 99 % quantile, and chances."""
+    """Return about 100 distinct forecasts between the 1% and 99% quantiles, and probabilities."""
     forecast, chance = evidence["score"].values, evidence["chance"].values
     low, high = np.quantile(forecast, [0.01, 0.99], method="inverted_cdf")
     values, first = np.unique(forecast, return_index=True)

@@ -1,4 +1,4 @@
-"""Raters and wrong labels: measures against a truth that nobody has seen, and agreement."""
+"""Coverage for raters and wrong labels: measures without ground truth, and agreement."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -22,19 +22,22 @@ from bayescm.measures.catalogue import resolve
 from bayescm.posteriors.noisy_labels import noisy_labels
 from bayescm.simulation import Experiment
 
-# How good raters are, against a truth that nobody has seen (Dawid & Skene, 1979,
-# doi:10.2307/2346806). Raters are given by recall and specificity, of more than two classes by
-# accuracy, and err independently given the truth; or examples are difficult for all alike, so that
-# errors are correlated on the normal scale as the model has it; or raters look at the same thing
-# now and then, so that their errors are correlated as such, which is none of the model's. Of each
-# rater the measures are his own; a row averages over the raters. The last five cases had no part in
-# any choice, of the default dependence or of the prior of four classes.
+# Experiment "noisy_labels": measures of raters without ground truth (Dawid & Skene, 1979,
+# doi:10.2307/2346806). Raters are defined by "recall/specificity" or, with more than two classes,
+# by accuracy. Errors depend in three ways:
+# - By default, raters err independently given the true class.
+# - "difficulty": examples differ in difficulty, so that errors are correlated on the normal scale,
+#   as the model assumes.
+# - "errors": raters sometimes share the random number that decides on an error, so that the errors
+#   themselves are correlated, which the model does not assume.
+# Measures are computed for each rater, and a row has their average over raters. The last five cases
+# were not used to choose the default dependence or the prior for four classes.
 
 DRAWS = 4000
 
 
 class RaterSetting(NamedTuple):
-    """The share of positives, raters, examples, gold labels, and how errors depend."""
+    """Prevalence, raters, number of examples and of gold labels, and dependence of errors."""
 
     prevalence: float
     raters: str
@@ -66,7 +69,7 @@ RATERS = {
 
 
 def rates_of_raters(raters: str, classes: int) -> np.ndarray:
-    """Return the probabilities of each rater's labels given the truth, (R, C, C)."""
+    """Return the probabilities of each rater's labels given the true class, (R, C, C)."""
     numbers = np.array([list(map(float, rater.split("/"))) for rater in raters.split()])
     if classes == 2:
         return np.array([[[sp, 1 - sp], [1 - se, se]] for se, sp in numbers])
@@ -77,9 +80,9 @@ def rates_of_raters(raters: str, classes: int) -> np.ndarray:
 def uniform_by_rater(
     rng: np.random.Generator, shape: tuple[int, int], dependence: str
 ) -> np.ndarray:
-    """Return uniform numbers (R, n); high ones are errors, of all raters together or not."""
+    """Return uniform numbers (R, n) with a given dependence. High numbers are errors."""
     kind, _, correlation = dependence.partition(" ")
-    if kind == "errors":  # of two raters who look at the same thing now and then
+    if kind == "errors":  # raters sometimes share the uniform number
         same = rng.random(shape) < float(correlation) ** 0.5
         return np.where(same, rng.random(shape[1]), rng.random(shape))
     if kind == "difficulty":
@@ -90,7 +93,7 @@ def uniform_by_rater(
 
 
 def measures_of_raters(classes: int) -> tuple[str, ...]:
-    """Return the measures of two classes, or of more."""
+    """Return the names of the measures, for two classes or for more."""
     if classes == 2:
         return "prevalence", "recall", "specificity", "f1"
     return "accuracy", "recall_macro", "f1_macro"
@@ -110,7 +113,7 @@ def ratings(rng: np.random.Generator, *setting: Any) -> tuple[xr.Dataset, Mappin
     labels = {f"r{rater}": row for rater, row in enumerate(np.where(correct, truth, wrong))}
     gold = [int(label) if i < setting.gold else None for i, label in enumerate(truth)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of three raters
+        warnings.simplefilter("ignore")  # three raters give a warning
         evidence = from_raters(labels, gold=gold if setting.gold else None)
     return evidence, {
         f"{name} {rater}": float(resolve(name)(shares[:, None] * rate))
@@ -123,7 +126,7 @@ def intervals_of_raters(evidence: xr.Dataset, dependence: Any = None) -> Mapping
     """Return 95% equal-tailed intervals of every rater's measures."""
     names, rng = measures_of_raters(evidence.sizes["actual"]), np.random.default_rng(0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of few effective draws
+        warnings.simplefilter("ignore")  # there can be few effective draws
         posterior = noisy_labels(evidence, dependence=dependence)
         draws = posterior.draw([resolve(name) for name in names], DRAWS, rng)
     return {
@@ -134,7 +137,7 @@ def intervals_of_raters(evidence: xr.Dataset, dependence: Any = None) -> Mapping
 
 
 def rater_methods(*setting: Any) -> Mapping[str, Any]:
-    """Return the model, and that of independent errors where dependence can be estimated."""
+    """Return the default model and, if dependence is identified, the model without it."""
     setting = RaterSetting(*setting)
     methods: dict[str, Any] = {"noisy_labels": intervals_of_raters}
     if setting.classes == 2 and (setting.gold or len(setting.raters.split()) > 3):
@@ -143,19 +146,19 @@ def rater_methods(*setting: Any) -> Mapping[str, Any]:
 
 
 def mean_over_raters(table: pd.DataFrame) -> pd.DataFrame:
-    """Return coverage and length of every measure and method, means over the raters."""
+    """Return coverage and length of every measure and method, averaged over raters."""
     table = table.assign(measure=table["measure"].str.rsplit(" ", n=1).str[0])
     keys = ["case", *RaterSetting._fields, "measure", "method", "replications", "seed", "version"]
     return table.groupby(keys, sort=False, as_index=False)[["doc", "il"]].mean()
 
 
-# Agreement of raters: kappa, AC1 (Gwet, 2008, doi:10.1348/000711006X126600) and alpha (Hayes &
-# Krippendorff, 2007, doi:10.1080/19312450709336664) of raters whose errors are known. The truth is
-# that of the population: how probable every combination of labels is, exactly.
+# Experiment "agreement": kappa, AC1 (Gwet, 2008, doi:10.1348/000711006X126600) and alpha (Hayes &
+# Krippendorff, 2007, doi:10.1080/19312450709336664) of raters with known error rates. The true
+# values are computed exactly from the probabilities of all combinations of labels.
 
 
 class AgreementSetting(NamedTuple):
-    """How common the classes are, how often each rater is right, and the number of examples."""
+    """Prevalences of the classes, accuracy of each rater, and number of examples."""
 
     shares: str
     right: str
@@ -189,7 +192,7 @@ def chances_of_labels(shares: Sequence[float], accuracies: Sequence[float]) -> n
 
 
 def measures_of_agreement(raters: int) -> list[str]:
-    """Return the measures of two raters, or of more."""
+    """Return the names of the measures, for two raters or for more."""
     kappa = "cohen_kappa" if raters == 2 else "fleiss_kappa"
     return ["agreement", kappa, "gwet_ac1", "krippendorff_alpha"]
 
@@ -197,7 +200,7 @@ def measures_of_agreement(raters: int) -> list[str]:
 def raters_who_agree(
     rng: np.random.Generator, shares: str, right: str, n: int
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return ratings, and the agreement of the population."""
+    """Return ratings, and the true agreement in the population."""
     chances = chances_of_labels(*(list(map(float, text.split())) for text in (shares, right)))
     classes, raters = len(chances), chances.ndim
     combinations = np.array(list(product(range(classes), repeat=raters)))
@@ -212,17 +215,17 @@ def raters_who_agree(
 
 
 def intervals_of_agreement(evidence: xr.Dataset) -> Mapping[str, np.ndarray]:
-    """Return the 95% highest-density intervals of the agreement of all raters together."""
+    """Return 95% highest-density intervals of the agreement of all raters."""
     names = measures_of_agreement(evidence.sizes["classifier"])
     table = agreement(evidence, names, pairs=False)
     return dict(zip(table["measure"], table[["lower", "upper"]].to_numpy(float), strict=True))
 
 
-# Measures against the truth where test labels are wrong at some rate (Rogan & Gladen, 1978,
-# doi:10.1093/oxfordjournals.aje.a112510). Classifiers and labels err independently given the truth.
-# The rates of errors are known, or drawn in every data set from the Beta distribution that the
-# model has. Beside it stands what comes of taking the labels for the truth. One case is of another
-# prevalence, one of three classes, and one of the differences of two classifiers.
+# Experiment "label_errors": measures with respect to the true class if some test labels are wrong
+# (Rogan & Gladen, 1978, doi:10.1093/oxfordjournals.aje.a112510). Classifiers and labels err
+# independently given the true class. The rates of wrong labels are known, or sampled for every data
+# set from the Beta prior of the model. The method "taken for the truth" ignores label errors. One
+# case refers to another prevalence, one has three classes, and one compares two classifiers.
 
 RATES = {"known .05": 0.05, "known .02, .15": {0: 0.02, 1: 0.15}, "Beta(5, 95)": (5, 95)}
 RATES |= {"known .08": 0.08}
@@ -231,7 +234,7 @@ THREE_CLASSES = np.array([[0.45, 0.035, 0.015], [0.03, 0.24, 0.03], [0.02, 0.04,
 
 
 class LabelErrorSetting(NamedTuple):
-    """Number of examples, share of positives, rates of wrong labels, and what is compared."""
+    """Number of examples, prevalence, rates of wrong labels, and special design."""
 
     n: int
     prevalence: float
@@ -266,7 +269,7 @@ def cells_of(prevalence: float, recall: float = RECALL, specificity: float = SPE
 def wrong_labels(
     rng: np.random.Generator, truth: np.ndarray, rates: str, classes: int = 2
 ) -> np.ndarray:
-    """Return labels that are wrong at the rates of the true classes."""
+    """Return labels that are wrong with a probability depending on the true class."""
     rate = RATES[rates]
     if isinstance(rate, tuple):
         by_class = rng.beta(*rate, classes)
@@ -279,7 +282,7 @@ def wrong_labels(
 def counts_by_label(
     rng: np.random.Generator, n: int, prevalence: float, rates: str, design: str
 ) -> tuple[xr.DataArray | xr.Dataset, Mapping[str, float]]:
-    """Return counts (or outcomes) by label, and the measures against the truth."""
+    """Return counts (or outcomes) by label, and the true measures."""
     if design == "two classifiers":
         return outcomes_by_label(rng, n, prevalence, rates)
     cells = THREE_CLASSES if design == "three classes" else cells_of(prevalence)
@@ -294,7 +297,7 @@ def counts_by_label(
 
 
 def measures_of_counts(classes: int) -> list[str]:
-    """Return the measures of two classes, or of three."""
+    """Return the names of the measures, for two classes or for three."""
     if classes == 2:
         return ["prevalence", "recall", "specificity", "precision", "f1", "mcc"]
     return ["accuracy", "f1_macro", "recall_macro", "mcc"]
@@ -306,10 +309,10 @@ COMPARED = ("accuracy", "recall", "f1")
 def outcomes_by_label(
     rng: np.random.Generator, n: int, prevalence: float, rates: str
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return outcomes of two classifiers by label, and their true differences."""
+    """Return outcomes of two classifiers by label, and the true differences."""
     truth = (rng.random(n) < prevalence).astype(int)
     first, second = cells_of(prevalence), cells_of(prevalence, recall=0.75, specificity=0.85)
-    difficulty = rng.random(n)  # of the examples: the classifiers err together
+    difficulty = rng.random(n)  # shared by the classifiers, so that their errors are correlated
     predicted = {}
     for name, cells in (("a", first), ("b", second)):
         correct = difficulty < (np.diagonal(cells) / cells.sum(-1))[truth]
@@ -320,20 +323,20 @@ def outcomes_by_label(
 
 
 def intervals_of_counts(evidence: xr.DataArray, **model: Any) -> Mapping[str, np.ndarray]:
-    """Return 95% equal-tailed intervals; without a model labels are taken for the truth."""
+    """Return 95% equal-tailed intervals. Without a model, labels are assumed to be correct."""
     names = measures_of_counts(evidence.sizes["actual"])
     table = interval(evidence, names, kind="eti", **model)
     return {name: table.sel(measure=name).values for name in names}
 
 
 def intervals_of_differences(evidence: xr.Dataset, **model: Any) -> Mapping[str, np.ndarray]:
-    """Return 95% equal-tailed intervals of the differences of two classifiers."""
+    """Return 95% equal-tailed intervals of the differences between two classifiers."""
     table = compare(evidence, list(COMPARED), kind="eti", draws=DRAWS, **model)
     return dict(zip(table["measure"], table[["lower", "upper"]].to_numpy(float), strict=True))
 
 
 def label_error_methods(n: int, prevalence: float, rates: str, design: str) -> Mapping[str, Any]:
-    """Return the model of wrong labels, and the labels taken for the truth."""
+    """Return the model of wrong labels, and the method that ignores label errors."""
     if design == "two classifiers":
         differences = partial(intervals_of_differences, label_error=RATES[rates])
         return {"mislabelled": differences, "taken for the truth": intervals_of_differences}

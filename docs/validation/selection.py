@@ -1,4 +1,4 @@
-"""Selection among many classifiers: the best of them, and sets of ranks."""
+"""Coverage for selection among many classifiers: the best classifier, and sets of ranks."""
 
 import warnings
 from itertools import product
@@ -20,18 +20,19 @@ from bayescm.measures.catalogue import resolve
 from bayescm.posteriors.hierarchical_differences import hierarchical_differences
 from bayescm.simulation import Repeated, Replications
 
-# The true measure of the pipeline that was selected as the best of many. The answers of M pipelines
-# to the same examples, 40 % of which are positive, are simulated and correlated (.5 on the normal
-# scale); nothing is trained. The accuracies, of both classes the same, are all .7 or spread around
-# it. The best one is selected by its measure. Beside `bayescm.learners.best` stand the interval of
-# the selected one as it is (naive), and nested cross-validation: in each of ten folds the best one
-# on the other nine is selected again, and its answers in the fold are counted.
+# Experiment "best": the true measure of the pipeline that was selected as the best of many. The
+# predictions of M pipelines for the same examples are simulated, without training. 40% of the
+# examples are positive. Correct predictions have correlation 0.5 on the normal scale. The
+# accuracies are the same in both classes, and are all 0.7 or vary around 0.7. The pipeline with the
+# highest measure is selected. `bayescm.learners.best` is compared with the uncorrected interval
+# of the selected pipeline ("naive"), and with nested cross-validation ("nested"). There, the best
+# pipeline on nine folds is selected, and its predictions in the tenth fold are counted.
 
 LEVEL, POSITIVE, FOLDS, RESAMPLES = 0.7, 0.4, 10, 300
 
 
 class Pipelines(NamedTuple):
-    """How many pipelines and examples, by which measure, and how the accuracies are spread."""
+    """Number of pipelines, number of examples, measure, and sd of the accuracies."""
 
     pipelines: int
     examples: int
@@ -55,7 +56,7 @@ BEST = dict(
 def answers_of_pipelines(
     rng: np.random.Generator, pipelines: int, examples: int, spread: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the truth (n,), the answers (M, n), and the true accuracies (M,)."""
+    """Return the true classes (n,), the predictions (M, n), and the true accuracies (M,)."""
     accuracies = np.clip(LEVEL + spread * rng.standard_normal(pipelines), 0.5, 0.95)
     truth = (rng.random(examples) < POSITIVE).astype(int)
     shared, single = rng.standard_normal(examples), rng.standard_normal((pipelines, examples))
@@ -65,7 +66,7 @@ def answers_of_pipelines(
 
 
 def cells_by_fold(truth: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Return the cells (fold, M, 2, 2) of ten folds of examples in random order."""
+    """Return the confusion matrices (fold, M, 2, 2) of ten folds. Examples are in random order."""
     fold = np.arange(len(truth)) % FOLDS
     flat = 2 * truth + answers + 4 * (fold + FOLDS * np.arange(len(answers))[:, None])
     cells = np.bincount(flat.ravel(), minlength=4 * FOLDS * len(answers))
@@ -73,7 +74,7 @@ def cells_by_fold(truth: np.ndarray, answers: np.ndarray) -> np.ndarray:
 
 
 def nested(truth: np.ndarray, answers: np.ndarray, measure: str) -> np.ndarray:
-    """Return the interval of nested cross-validation."""
+    """Return the 95% equal-tailed interval from nested cross-validation."""
     cells = cells_by_fold(truth, answers)
     selected = resolve(measure)(cells.sum(0) - cells).argmax(1)
     total = cells[np.arange(FOLDS), selected].sum(0)
@@ -84,9 +85,10 @@ def selected_as_best(
     replications: Replications, pipelines: int, examples: int, measure: str, spread: float
 ) -> list[dict[str, float]]:
     """
-    Return the coverage, the length and the bias of the middle of three kinds of intervals.
+    Return the coverage, the mean length and the bias of the middle of three kinds of intervals.
 
-    One row: ``best_doc``, ``best_il``, ``best_bias`` and so on for ``nested`` and ``naive``.
+    There is one row. The columns are ``best_doc`` (coverage), ``best_il`` (length) and
+    ``best_bias``, and the same for ``nested`` and ``naive``.
     """
     records = []
     for rng in replications.generators():
@@ -114,16 +116,17 @@ def _true_measure(measure, accuracy):
     return resolve(measure)(accuracy * right + (1 - accuracy) * right[:, ::-1])
 
 
-# Sets of ranks, for classifiers that tie, crowd and stand apart. The evidence is of test sets of
-# their own (counts), of one test set (outcomes), or of ten folds on several data sets (results). A
-# data set counts as covered where the true ranks of all classifiers lie in their sets at once;
-# classifiers that tie have every rank that they share.
+# Experiment "ranks": sets of ranks, for classifiers that are equal, evenly spread, or in two
+# groups. The evidence comes from separate test sets ("counts"), from one test set ("outcomes"), or
+# from ten folds on several data sets ("results"). A data set counts as covered if the true ranks of
+# all classifiers are in their sets. The true ranks of tied classifiers are all ranks that they
+# share.
 
 DRAWS = 4000
 
 
 class Ranking(NamedTuple):
-    """The evidence, how many classifiers and examples or data sets, and the true accuracies."""
+    """Type of evidence, number of classifiers, of examples or data sets, and true accuracies."""
 
     evidence: str
     classifiers: int
@@ -145,7 +148,7 @@ RANKS = {
 
 
 def true_accuracies(truth: str, classifiers: int) -> np.ndarray:
-    """Return the true accuracies, from best to worst."""
+    """Return the true accuracies, in decreasing order."""
     if truth == "equal":
         return np.full(classifiers, 0.8)
     if truth == "spread":
@@ -154,7 +157,7 @@ def true_accuracies(truth: str, classifiers: int) -> np.ndarray:
 
 
 def own_test_sets(rng: np.random.Generator, accuracies: np.ndarray, size: int) -> xr.DataArray:
-    """Return counts of classifiers on balanced test sets of their own."""
+    """Return counts of classifiers on separate, balanced test sets."""
     half = size // 2
     right = rng.binomial(half, accuracies, (2, len(accuracies))).T
     cells = np.stack([np.diag(row) for row in right])
@@ -163,7 +166,7 @@ def own_test_sets(rng: np.random.Generator, accuracies: np.ndarray, size: int) -
 
 
 def one_test_set(rng: np.random.Generator, accuracies: np.ndarray, size: int) -> xr.Dataset:
-    """Return outcomes of classifiers on the same examples, whose errors are correlated."""
+    """Return outcomes of classifiers on the same examples, with correlated errors."""
     truth, shared = rng.random(size) < 0.5, rng.standard_normal((size, 1))
     single = rng.standard_normal((size, len(accuracies)))
     wrong = np.sqrt(0.5) * (shared + single) > ndtri(accuracies)
@@ -173,14 +176,14 @@ def one_test_set(rng: np.random.Generator, accuracies: np.ndarray, size: int) ->
 def several_data_sets(
     rng: np.random.Generator, accuracies: np.ndarray, size: int
 ) -> xr.DataArray | xr.Dataset:
-    """Return accuracies in ten folds on several data sets, which suit each classifier otherwise."""
+    """Return accuracies in ten folds on several data sets, with random effects of data sets."""
     shape = size, len(accuracies), 10
     expected = accuracies[:, None] + 0.03 * rng.standard_t(5, (*shape[:2], 1))
     return _results(expected + 0.03 * rng.standard_normal(shape))
 
 
 def _results(runs):
-    """Return the accuracies (data_set, classifier, fold) as results."""
+    """Return accuracies (data_set, classifier, fold) as evidence."""
     index = np.indices(runs.shape).reshape(3, -1)
     columns = dict(zip(("data_set", "classifier", "fold"), index, strict=True))
     return from_results(pd.DataFrame(columns | {"accuracy": runs.ravel()}))
@@ -193,11 +196,13 @@ def sets_of_ranks(
     replications: Replications, evidence: str, classifiers: int, size: int, truth: str
 ) -> list[dict[str, float]]:
     """
-    Return how often all true ranks lie in their sets at once.
+    Return the joint coverage of sets of ranks.
 
-    One row: ``covered``, the mean number of ranks in a set (``width``), that of tiers (``tiers``),
-    and the same share covered by sets that hold one by one (``one_by_one``): of ranks between the
-    2.5 % and 97.5 % quantiles of each classifier's own, where any rank that ties share will do.
+    There is one row. ``covered`` is the proportion of data sets in which all true ranks are in
+    their sets, ``width`` is the mean number of ranks per set, and ``tiers`` is the mean number of
+    tiers. ``one_by_one`` is the joint coverage of separate sets, which contain the ranks between
+    the 2.5% and 97.5% quantiles of each classifier. For these, any rank shared by tied classifiers
+    is counted as true.
     """
     accuracies = true_accuracies(truth, classifiers)
     best_rank = 1 + (accuracies > accuracies[:, None]).sum(1)
@@ -223,13 +228,14 @@ def sets_of_ranks(
     return [pd.DataFrame(records).astype(float).mean().to_dict()]
 
 
-# Whether ranks of several data sets agree with the pairs: ten folds of classifiers that are all
-# equal, with effects of data sets of three degrees of freedom that are spread differently, whose
-# robust locations do not add up.
+# Experiment "ranks_and_pairs": agreement of the ranks from several data sets with the pairwise
+# comparisons. All classifiers are equal, and have ten folds on each data set. The effects of data
+# sets have t distributions with three degrees of freedom and a different scale for each classifier.
+# The robust locations of pairwise differences are then not additive.
 
 
 class Benchmark(NamedTuple):
-    """How many data sets and classifiers."""
+    """Number of data sets, and number of classifiers."""
 
     data_sets: int
     classifiers: int
@@ -245,12 +251,13 @@ def ranks_and_pairs(
     replications: Replications, data_sets: int, classifiers: int
 ) -> list[dict[str, float]]:
     """
-    Return how far the ranks of all classifiers are from the comparisons of their pairs.
+    Return the differences between the ranks of all classifiers and their pairwise comparisons.
 
-    One row: the difference of the probabilities of a pair, at the pair that is the furthest off, in
-    the mean of all tables (``pair_off``) and in the worst of them (``worst_pair_off``); and how far
-    the probability of being best is at most above the least of being better than another
-    (``best_above_pair``), which is not above 0 but for the error of the draws.
+    There is one row. In each data set, the largest difference between the two probabilities that
+    one classifier is better than another is computed. ``pair_off`` is its mean and
+    ``worst_pair_off`` its maximum over data sets. ``best_above_pair`` is the largest excess of the
+    probability of being best over the lowest probability of being better than another classifier.
+    Without Monte Carlo errors, it would be at most 0.
     """
     records = []
     for rng in replications.generators():
@@ -277,7 +284,7 @@ def ranks_and_pairs(
 
 
 def differing_data_sets(rng: np.random.Generator, data_sets: int, classifiers: int) -> xr.Dataset:
-    """Return accuracies in ten folds whose effects of data sets are spread differently."""
+    """Return accuracies in ten folds. The scale of data set effects differs by classifier."""
     shape = data_sets, classifiers, 10
     spread = rng.uniform(0.01, 0.05, (classifiers, 1))
     effects = spread * rng.standard_t(3, (*shape[:2], 1))

@@ -1,4 +1,4 @@
-"""Probabilities on many sites: calibration of a site, of their population and of a new one."""
+"""Coverage for probabilities on many sites: calibration of sites, and differences."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,20 +13,20 @@ from bayescm.measures.catalogue import resolve
 from bayescm.posteriors import calibration, hierarchical_calibration
 from bayescm.simulation import Experiment
 
-# Calibration by site: that of the smallest site, of one in the middle and of the largest, of the
-# mean over all the sites there may be, and of a new one. The forecasts' log odds at a site are
-# normal with standard deviation 1.3 around a mean of its own. What comes true has a level and a
-# slope of each site (Cox, 1958, doi:10.1093/biomet/45.3-4.562), normal around theirs, which are new
-# in every data set: the mean level with standard deviation .3, the mean slope between .6 and 1.2.
-# Sites differ much in size. Beside the pooled answer stands that which takes all examples for those
-# of one site.
+# Table "calibration": calibration at the smallest, the median and the largest site, on average over
+# the population of sites ("population"), and at a new site ("new"). The log odds of the forecasts
+# at a site are normal with standard deviation 1.3 around a mean of the site. The true log odds have
+# a level and a slope for each site (Cox, 1958, doi:10.1093/biomet/45.3-4.562), which are normal
+# between sites. The means of level and slope are sampled for every data set, from N(0, 0.3^2) and
+# uniformly between 0.6 and 1.2. Site sizes differ widely. The partially pooled intervals ("pooled")
+# are compared with intervals that treat all examples as one site ("one sample").
 
 MEASURES = ("calibration_slope", "calibration_in_the_large", "brier")
 CENTER, SPREAD, DRAWS, MANY = -0.8, 1.3, 500, 2000
 
 
 class SiteSetting(NamedTuple):
-    """Number of sites, their mean size, standard deviations of level and slope between them."""
+    """Number of sites, mean size, and sds of level and slope between sites."""
 
     sites: int
     size: int
@@ -43,40 +43,40 @@ SITES = {
 
 
 class Sites(NamedTuple):
-    """Mean log odds of the forecasts, level and slope of what comes true, of each site, (G,)."""
+    """Mean log odds of the forecasts, and level and slope of the true log odds, by site (G,)."""
 
     center: np.ndarray
     level: np.ndarray
     slope: np.ndarray
 
     def log_odds(self, odds: np.ndarray) -> np.ndarray:
-        """Return the log odds of what comes true, given those of forecasts, (G, ...)."""
+        """Return the true log odds, given the log odds of the forecasts (G, ...)."""
         return odds + self.level + (self.slope - 1) * (odds - CENTER)
 
     def take(self, index: Any) -> "Sites":
-        """Return the sites at an index: those of examples, or the same with further axes."""
+        """Return the parameters at an index, e.g. for each example, or with additional axes."""
         return Sites(*(values[index] for values in self))
 
 
 class PopulationOfSites:
-    """Sites whose mean level and mean slope are new in every data set."""
+    """Population of sites, with a mean level and a mean slope sampled for every data set."""
 
     def __init__(self, rng: np.random.Generator, level_sd: float, slope_sd: float):
         self.rng, self.sd = rng, (level_sd, slope_sd)
         self.mean = rng.normal(0, 0.3), rng.uniform(0.6, 1.2)
 
     def draw(self, number: int) -> Sites:
-        """Return so many sites."""
+        """Return a random sample of sites."""
         center = self.rng.normal(CENTER, 0.3, number)
         return Sites(center, *map(self.rng.normal, self.mean, self.sd, [number, number]))
 
     def sizes(self, number: int, mean: float) -> np.ndarray:
-        """Return how many examples sites have, of which some have a tenth of others."""
+        """Return random numbers of examples per site, which differ by a factor of ten or more."""
         return np.maximum(self.rng.poisson(mean * self.rng.gamma(2, 0.5, number)), 8)
 
 
 def calibration_of_sites(sites: Sites) -> Mapping[str, np.ndarray]:
-    """Return the measures of each site, by Gauss-Hermite quadrature over the forecasts."""
+    """Return the true measures of each site, by Gauss-Hermite quadrature over the forecasts."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
     weights = weights / weights.sum()
     sites = sites.take(np.s_[:, None])
@@ -90,7 +90,7 @@ def calibration_of_sites(sites: Sites) -> Mapping[str, np.ndarray]:
 def probabilities_of_sites(
     rng: np.random.Generator, sites: int, size: int, level_sd: float, slope_sd: float
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return probabilities of sites, those of the smallest first, and the true measures."""
+    """Return probabilities by site, in increasing order of size, and the true measures."""
     population = PopulationOfSites(rng, level_sd, slope_sd)
     observed = population.draw(sites)
     site = np.repeat(np.arange(sites), np.sort(population.sizes(sites, size)))
@@ -133,7 +133,7 @@ def pooled(evidence: xr.Dataset) -> Mapping[str, np.ndarray]:
 
 
 def one_sample(evidence: xr.Dataset) -> Mapping[str, np.ndarray]:
-    """Return the intervals as if all examples were of one site, for every question."""
+    """Return 95% intervals that treat all examples as one site, for every estimand."""
     posterior = calibration(evidence.drop_vars("group"))
     estimands = ["population", "new", *_by_size(3)]
     return {
@@ -150,17 +150,17 @@ def _intervals(posterior, **estimand):
 
 
 def split_names(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table where measure, estimand and perhaps method are columns of their own."""
+    """Return a table with separate columns for measure, estimand and, if given, method."""
     parts = table["measure"].str.split(", ", expand=True)
     table = table.assign(measure=parts[0])
     table.insert(table.columns.get_loc("measure") + 1, "truth_of", parts[1])
     return table if parts.shape[1] == 2 else table.assign(method=parts[2])
 
 
-# The difference between two classifiers on the same sites. What comes true is as above. The
-# forecasts of both classifiers are the log odds of the examples, each with errors of its own, those
-# of the second also stretched and shifted. Beside the pairs stand the same draws in random order,
-# and all examples as one sample.
+# Table "differences": differences between two classifiers on the same sites. The true log odds are
+# as above. The classifiers add independent errors to the log odds of the examples. The log odds of
+# the second classifier are also stretched and shifted. Paired draws ("paired") are compared with
+# the same draws in random order ("apart"), and with all examples as one sample ("one sample").
 
 SCORES = ("brier", "log_loss", "calibration_in_the_large")
 METHODS = ("paired", "apart", "one sample")
@@ -168,7 +168,7 @@ DRAWS_OF_DIFFERENCES = 600
 
 
 class PairSetting(NamedTuple):
-    """Sites as above; errors of the first classifier; shift, stretch and errors of the second."""
+    """Sites as above, errors of the first classifier, and shift, stretch, errors of the second."""
 
     sites: int
     size: int
@@ -191,7 +191,7 @@ PAIRS = {
 
 
 def scores_of_sites(sites: Sites, shift: float, stretch: float, error: float) -> np.ndarray:
-    """Return the means over sites of the measures of one classifier, by quadrature."""
+    """Return the measures of one classifier, averaged over sites, by quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(31)
     weights = weights / weights.sum()
     sites = sites.take(np.s_[:, None, None])
@@ -207,7 +207,10 @@ def scores_of_sites(sites: Sites, shift: float, stretch: float, error: float) ->
 def two_classifiers(
     rng: np.random.Generator, *setting: float
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
-    """Return probabilities of two classifiers and the true differences, of all and these sites."""
+    """Return probabilities of two classifiers, and the true differences.
+
+    These refer to the population of sites and to the observed sites.
+    """
     setting = PairSetting(*setting)
     population = PopulationOfSites(rng, setting.level_sd, setting.slope_sd)
     observed, many = population.draw(setting.sites), population.draw(MANY)
@@ -230,7 +233,7 @@ def two_classifiers(
 
 
 def difference_intervals(evidence: xr.Dataset) -> Mapping[str, np.ndarray]:
-    """Return 95% intervals of the differences by every method, all from the same draws."""
+    """Return 95% intervals of the differences for every method, from the same draws."""
     measures, rng = [resolve(name) for name in SCORES], np.random.default_rng(0)
     one_site = calibration(evidence.drop_vars("group"))
     by_site, intervals = hierarchical_calibration(evidence), {}

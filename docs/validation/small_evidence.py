@@ -1,14 +1,14 @@
 """
-Coverage of 95 % intervals of small samples of every type of evidence but one table.
+Coverage of 95% intervals from small samples of every type of evidence but single matrices.
 
-Five folds of 40 examples, three groups of ten, two raters of 15 items, twelve scores, twenty
-probabilities, five items with four answers each, eight item scores, twenty examples of four labels:
-so small that intervals by large samples are out of the question. Data sets are simulated at two or
-three truths of each, and the intervals are those by default, of highest density and of equal tails.
-Posteriors that are drawn have two thousand draws, of repeated answers five hundred.
+The samples are too small for large-sample intervals: five folds of 40 examples, three groups of
+ten, two raters of 15 items, twelve scores, twenty probabilities, five items with four answers each,
+eight item scores, and twenty examples with four labels. For each type, data sets are simulated with
+several true parameter values. The intervals are the default highest-density and equal-tailed
+intervals. Posteriors without a closed form have 2,000 draws, or 500 for repeated answers.
 
-The truth of an estimand of folds and groups, and of forecasts, is an average over the random
-effects or forecasts of the simulation, by a Gauss-Hermite quadrature.
+For folds, groups and forecasts, true values are averages over the random effects or the forecasts,
+computed by Gauss-Hermite quadrature.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,17 +36,17 @@ type Evidence = tuple[Any, Mapping[str, float]]
 
 
 class Setting(NamedTuple):
-    """What evidence there is, and the truth it is drawn from."""
+    """Type of evidence, and name of the true parameters."""
 
     evidence: str
     population: str
 
 
-# Folds and groups: rates of a classifier that vary about a middle on the logit scale.
+# Folds and groups: the rates of a classifier vary around a mean on the logit scale.
 
 
 class Rates(NamedTuple):
-    """A true classifier, and the spread of its logits between folds or groups."""
+    """True rates of a classifier, and the sd of their logits between folds or groups."""
 
     prevalence: float
     recall: float
@@ -62,7 +62,7 @@ def cells_of(prevalence: float, recall: Any, specificity: Any) -> np.ndarray:
 
 
 def varied(rates: Rates, normal: np.ndarray) -> np.ndarray:
-    """Return the cells (..., 2, 2) of folds or groups at standard normal effects (..., 2)."""
+    """Return the cells (..., 2, 2) of folds or groups with standard normal effects (..., 2)."""
     recall, specificity = (
         expit(logit(rate) + rates.spread * normal[..., effect])
         for effect, rate in enumerate((rates.recall, rates.specificity))
@@ -71,7 +71,7 @@ def varied(rates: Rates, normal: np.ndarray) -> np.ndarray:
 
 
 def averages(rates: Rates, measures: tuple[str, ...]) -> Mapping[str, float]:
-    """Return the mean of measures over all folds or groups there may be."""
+    """Return the means of measures over the population of folds or groups."""
     grid = np.stack(np.meshgrid(NODES, NODES, indexing="ij"), -1)
     cells, weight = varied(rates, grid), np.outer(WEIGHTS, WEIGHTS)
     return {name: float((bcm.measures.resolve(name)(cells) * weight).sum()) for name in measures}
@@ -92,20 +92,20 @@ GROUPS = {
 
 
 def tables(rng: np.random.Generator, rates: Rates, number: int, size: int, dim: str) -> Evidence:
-    """Return tables along a dim, and the cells (number, 2, 2) they were drawn from."""
+    """Return tables along a dimension, and their true cell probabilities (number, 2, 2)."""
     cells = varied(rates, rng.standard_normal((number, 2)))
     counts = rng.multinomial(size, cells.reshape(number, 4)).reshape(cells.shape)
     return from_matrix(counts, labels=[0, 1], positive=1, dims=(dim,)), cells
 
 
 def folds(rng: np.random.Generator, truth: str) -> Evidence:
-    """Return five folds of 40 examples, and the measures expected over training sets."""
+    """Return five folds of 40 examples, and the expected measures over training sets."""
     evidence, _ = tables(rng, FOLDS[truth], 5, 40, "fold")
     return evidence, averages(FOLDS[truth], FOLD_MEASURES)
 
 
 def groups(rng: np.random.Generator, truth: str) -> Evidence:
-    """Return three groups of ten, and measures of all groups, the typical one and these."""
+    """Return three groups of ten, and the measures of all three estimands."""
     rates = GROUPS[truth]
     evidence, cells = tables(rng, rates, 3, 10, "group")
     middle = varied(rates, np.zeros(2))
@@ -127,7 +127,7 @@ JOINT = {
 
 
 def raters(rng: np.random.Generator, truth: str) -> Evidence:
-    """Return the labels of two raters of 15 items, Cohen's kappa and Gwet's AC1."""
+    """Return the labels of 15 items by two raters, and the true kappa and AC1."""
     cells = JOINT[truth]
     drawn = rng.choice(4, 15, p=cells.ravel())
     agree, row, column = np.trace(cells), cells.sum(1), cells.sum(0)
@@ -146,14 +146,14 @@ SHIFTS = {
 
 
 def scores(rng: np.random.Generator, truth: str) -> Evidence:
-    """Return twelve normal scores, and the area under the curve."""
+    """Return twelve normal scores, and the true area under the curve."""
     positive, shift = SHIFTS[truth]
     actual = np.arange(12) < positive
     evidence = bcm.from_scores(actual.astype(int), rng.standard_normal(12) + shift * actual)
     return evidence, {"auc": float(ndtr(shift / 2**0.5))}
 
 
-# Level and spread of the true log odds, and by how much forecasts exaggerate them.
+# Mean and sd of the true log odds, and the factor by which forecasts exaggerate them.
 FORECASTS = {
     "calibrated": (0.0, 1.5, 1.0),
     "too sure": (0.0, 1.5, 1.7),
@@ -162,7 +162,7 @@ FORECASTS = {
 
 
 def probabilities(rng: np.random.Generator, truth: str) -> Evidence:
-    """Return twenty forecasts, and their scores and calibration error in the population."""
+    """Return twenty forecasts, and the true scores and calibration error."""
     level, spread, factor = FORECASTS[truth]
     logits = level + spread * rng.standard_normal(20)
     actual = rng.random(20) < expit(logits)
@@ -177,7 +177,7 @@ def probabilities(rng: np.random.Generator, truth: str) -> Evidence:
 
 # Repeated answers, item scores, and several labels.
 
-RATES_OF_ITEMS: dict[str, tuple[Callable, float, float]] = {  # with mean, and mean of 1 - (1 - p)^4
+RATES_OF_ITEMS: dict[str, tuple[Callable, float, float]] = {  # sampler, E p and E 1 - (1 - p)^4
     "beta(1, 1)": (lambda rng: rng.beta(1, 1, 5), 0.5, 0.8),
     "beta(8, 2)": (lambda rng: rng.beta(8, 2, 5), 0.8, 1 - (2 * 3 * 4 * 5) / (10 * 11 * 12 * 13)),
     "0 or 1": (lambda rng: rng.integers(0, 2, 5).astype(float), 0.5, 0.5),
@@ -185,7 +185,10 @@ RATES_OF_ITEMS: dict[str, tuple[Callable, float, float]] = {  # with mean, and m
 
 
 def attempts(rng: np.random.Generator, truth: str) -> Evidence:
-    """Return four answers to each of five items, the mean of all items and of these, and pass@4."""
+    """Return four answers to each of five items, and the true mean and pass@4.
+
+    These refer to the population and to the observed items.
+    """
     draw, mean, passed = RATES_OF_ITEMS[truth]
     rates = draw(rng)
     answers = (rng.random((5, 4)) < rates[:, None]).astype(int)
@@ -199,12 +202,12 @@ ITEM_SCORES = ("beta(5, 2)", "30 % zeros, else uniform", "beta(.2, .8)")
 
 
 def item_scores(rng: np.random.Generator, truth: str) -> Evidence:
-    """Return eight scores between 0 and 1, and the mean of all."""
+    """Return eight scores between 0 and 1, and the population mean."""
     values = POPULATIONS[truth](rng, 8)
     return bcm.from_item_scores(values, range=(0, 1)), {"mean": MEANS[truth]}
 
 
-# How common each label is, and how often it is wrong.
+# Prevalence of each label, and the error rate of predictions.
 LABELS = {
     "labels common, 1 in 5 wrong": (np.array([0.5, 0.4, 0.3, 0.3]), 0.2),
     "labels rare, 1 in 10 wrong": (np.array([0.3, 0.2, 0.1, 0.1]), 0.1),
@@ -212,7 +215,7 @@ LABELS = {
 
 
 def several_labels(rng: np.random.Generator, truth: str) -> Evidence:
-    """Return true and predicted labels of twenty examples, and F1 of all labels together."""
+    """Return true and predicted labels of twenty examples, and the true micro and macro F1."""
     common, wrong = LABELS[truth]
     actual = rng.random((20, 4)) < common
     predicted = np.where(rng.random(actual.shape) < wrong, ~actual, actual)
@@ -223,7 +226,7 @@ def several_labels(rng: np.random.Generator, truth: str) -> Evidence:
     return bcm.from_multilabel(actual.astype(int), predicted.astype(int)), values
 
 
-# The intervals.
+# Intervals.
 
 
 KINDS = ("hdi", "eti")
@@ -232,7 +235,7 @@ KINDS = ("hdi", "eti")
 def intervals(
     evidence: Any, names: tuple[str, ...], draws: int | None, estimands: tuple[str, ...]
 ) -> Mapping[str, Any]:
-    """Return both intervals of measures, of each estimand from the same posterior."""
+    """Return both intervals of the measures, for each estimand of the same posterior."""
     posterior, answers = posterior_of(evidence), {}
     for of in estimands:
         asked, estimand = select_estimand(posterior, of)
@@ -256,7 +259,7 @@ def of_raters(evidence: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def asked(names: tuple[str, ...], draws: int | None, *estimands: str) -> Callable:
-    """Return the function from evidence to intervals."""
+    """Return the function that computes the intervals from evidence."""
     return partial(intervals, names=names, draws=draws, estimands=estimands or ("parameter",))
 
 
@@ -300,18 +303,18 @@ CASES = {
 
 
 def draw(rng: np.random.Generator, evidence: str, population: str) -> Evidence:
-    """Return evidence and the true values, of each kind of interval the same."""
+    """Return evidence, and the true values, repeated for both kinds of intervals."""
     data, values = DRAW[evidence][0](rng, population)
     return data, {f"{name}, {kind}": value for name, value in values.items() for kind in KINDS}
 
 
 def methods(evidence: str, population: str) -> Mapping[str, Callable]:
-    """Return what makes the intervals by default."""
+    """Return the method that computes the default intervals."""
     return {"default": DRAW[evidence][2]}
 
 
 def kinds_apart(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with the kind of interval in a column of its own."""
+    """Return the table with a separate column for the kind of interval."""
     names = table["measure"].str.rsplit(", ", n=1, expand=True)
     return table.assign(measure=names[0], method=names[1]).rename(columns={"method": "kind"})
 

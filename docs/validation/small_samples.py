@@ -1,16 +1,17 @@
 """
-Coverage of 95 % intervals of one table of two classes and few examples, exact by enumeration.
+Exact coverage of 95% intervals from one small confusion matrix of two classes, by enumeration.
 
-All tables of n examples are listed with their multinomial probability under a true classifier, and
-the coverage is the sum of the probabilities of the tables whose interval holds the true measure;
-nothing is simulated. Tables that are rarer than 1e-8 under every classifier are left out, and count
-as tables whose interval misses: of 50 examples 8,464 of 23,426 tables are kept, and their
-probabilities sum to 1 - 3e-6 or more. Every other table counts: where the sample's own value is
-0/0 (recall of a sample without positives) the posterior is the prior's, and its interval counts as
-any other. How probable such a sample is, is the column ``undefined``. Beside the default prior,
-half an example in each cell, stands the flat one, an example in each; of proportions also the
-Wilson interval, and Jeffreys' with the ends of Brown, Cai & DasGupta (2001, section 4.1.3): 0 where
-no example is a hit, 1 where all are. Of no example at all these two are the interval from 0 to 1.
+All tables of n examples are listed with their multinomial probability under a true classifier. The
+coverage is the sum of the probabilities of the tables whose interval contains the true measure.
+Tables with a probability below 1e-8 under every classifier are left out and count as not covered.
+For 50 examples, 8,464 of 23,426 tables are kept, with a total probability of at least 1 - 3e-6. If
+a measure is 0/0 in a sample, such as the recall without positives, the posterior equals the prior,
+and its interval counts like any other. The column ``undefined`` is the probability of such samples.
+
+The default prior (half an example per cell) is compared with a flat prior (one example per cell).
+For proportions, there are also the Wilson interval and Jeffreys' interval with the closed ends of
+Brown, Cai & DasGupta (2001, section 4.1.3): 0 if no example is a hit, and 1 if all are. If there
+are no examples, these two intervals are [0, 1].
 
 References
 ----------
@@ -34,7 +35,7 @@ RAREST = 1e-8
 
 
 class Classifier(NamedTuple):
-    """A true classifier."""
+    """Prevalence, recall and specificity of a true classifier."""
 
     prevalence: float
     recall: float
@@ -42,7 +43,7 @@ class Classifier(NamedTuple):
 
     @property
     def cells(self) -> np.ndarray:
-        """The cell probabilities (2, 2), negatives first."""
+        """Cell probabilities (2, 2), negatives first."""
         positive, negative = self.prevalence, 1 - self.prevalence
         return np.array(
             [
@@ -99,18 +100,18 @@ def tables_of(n: int) -> np.ndarray:
 
 
 def probabilities(tables: np.ndarray, truth: Classifier) -> np.ndarray:
-    """Return the multinomial probabilities (m,) of tables of as many examples (m, 2, 2)."""
+    """Return the multinomial probabilities (m,) of tables of equal size (m, 2, 2)."""
     return stats.multinomial.pmf(tables.reshape(-1, 4), tables[0].sum(), truth.cells.ravel())
 
 
 def possible_tables(n: int) -> np.ndarray:
-    """Return the tables of n examples that are not too rare under all classifiers, (m, 2, 2)."""
+    """Return the tables of n examples that are not too rare under every classifier, (m, 2, 2)."""
     tables = tables_of(n)
     return tables[np.max([probabilities(tables, truth) for truth in TRUTHS], axis=0) >= RAREST]
 
 
 def hits_and_totals(tables: np.ndarray, measure: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many examples a proportion counts, and of how many, (m,) each."""
+    """Return the numerator and the denominator of a proportion, (m,) each."""
     (tn, fp), (fn, tp) = tables.transpose(1, 2, 0)
     hits, misses = {
         "accuracy": (tp + tn, fp + fn),
@@ -141,7 +142,7 @@ def wilson(hits: np.ndarray, totals: np.ndarray) -> np.ndarray:
 
 
 def intervals(tables: np.ndarray, measure: str) -> Mapping[str, np.ndarray]:
-    """Return the intervals (m, 2) by each method."""
+    """Return the intervals (m, 2) from each method."""
     counts = from_matrix(tables, positive=1, dims=("batch",))
     ends = {
         name: interval(counts, measure, prob=PROB, accuracy=ACCURACY, **options).values
@@ -154,7 +155,7 @@ def intervals(tables: np.ndarray, measure: str) -> Mapping[str, np.ndarray]:
 
 
 def coverage(replications: Replications, n: int) -> Iterator[Mapping[str, Any]]:
-    """Yield the exact coverage of every measure and classifier by each method."""
+    """Yield the exact coverage of each method, for every measure and classifier."""
     tables = possible_tables(n)
     for measure in MEASURES:
         ends = intervals(tables, measure)

@@ -1,4 +1,4 @@
-"""Systems on the same items: coverage, length and verdicts of differences of several measures."""
+"""Coverage, length and verdicts for differences between systems on the same items."""
 
 import warnings
 from collections.abc import Iterator
@@ -16,17 +16,17 @@ from bayescm.posteriors.multilabel import multilabel
 from bayescm.simulation import Repeated, Replications
 
 DRAWS = 500
-LEVEL = 0.95  # of the intervals, and of a verdict
+LEVEL = 0.95  # probability of the intervals, and for a verdict
 SCORE_MEASURES = ("mean", "median", "sd", "share_at_least(0.75)")
 LABEL_MEASURES = ("f1_samples", "f1_micro", "f1_macro", "precision_micro", "recall_macro")
 MARKS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 MARK_SHARES = [0.02, 0.05, 0.1, 0.23, 0.6]
 LABELS = 5
-POPULATION = 400_000  # items of which the true values are computed
+POPULATION = 400_000  # number of items from which the true values are computed
 
 
 class NearSetting(NamedTuple):
-    """What the scores are, the number of items, and the share of them that is drawn anew."""
+    """Type of scores, number of items, and proportion of items with a new score."""
 
     scores: str
     items: int
@@ -34,7 +34,7 @@ class NearSetting(NamedTuple):
 
 
 class ApartSetting(NamedTuple):
-    """What the scores are, the number of items, and how much worse the second system is."""
+    """Type of scores, number of items, and how much worse the second system is."""
 
     scores: str
     items: int
@@ -42,7 +42,7 @@ class ApartSetting(NamedTuple):
 
 
 def marks_or_beta(rng: np.random.Generator, scores: str, size: int) -> np.ndarray:
-    """Return five marks, most of them high, or scores from Beta(3, 1.2)."""
+    """Return scores with five levels, most of them high, or scores from Beta(3, 1.2)."""
     if scores == "five marks":
         return rng.choice(MARKS, size, p=MARK_SHARES)
     return rng.beta(3, 1.2, size)
@@ -51,7 +51,7 @@ def marks_or_beta(rng: np.random.Generator, scores: str, size: int) -> np.ndarra
 def nearly_alike(
     rng: np.random.Generator, scores: str, items: int, share: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores of two exchangeable systems, which differ in a share of the items."""
+    """Return the scores of two exchangeable systems that differ in a proportion of items."""
     first = marks_or_beta(rng, scores, items)
     anew = rng.random(items) < share
     return first, np.where(anew, marks_or_beta(rng, scores, items), first)
@@ -60,7 +60,7 @@ def nearly_alike(
 def apart(
     rng: np.random.Generator, scores: str, items: int, difference: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return correlated scores, of which the second ones have a mean that is so much lower."""
+    """Return correlated scores of two systems. The second system's scores are lower."""
     quality = rng.normal(0, 0.18, items)
     first, second = np.clip(0.65 + quality + rng.normal(0, 0.12, (2, items)), 0, 1)
     second = np.clip(second - difference, 0, 1)
@@ -75,8 +75,9 @@ def labels_of_two(
     """
     Return labels, and the predictions of two systems.
 
-    Hard examples have more errors in all labels. The second system is drawn anew in a share of the
-    examples, and loses every label of an example with a probability.
+    Hard examples have more errors in all labels. In a proportion ``share`` of the examples, the
+    second system has new predictions. With probability ``difference``, it loses all labels of an
+    example.
     """
     prevalence = np.linspace(0.1, 0.5, LABELS)
     actual = rng.random((items, LABELS)) < prevalence
@@ -105,7 +106,7 @@ def _label_differences(rng, actual, first, second):
 
 
 def _of_posterior(posterior, measures, rng):
-    """Return the draws of the differences, (size, measures)."""
+    """Return draws of the differences, (size, measures)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         values = posterior.draw(measures, DRAWS, rng)
@@ -113,7 +114,12 @@ def _of_posterior(posterior, measures, rng):
 
 
 def _rows(names, truth, sets: Iterator[np.ndarray]) -> list[dict[str, Any]]:
-    """Return coverage, mean length and the share of sets with a verdict, of each measure."""
+    """
+    Return the coverage and mean length of each measure, and the proportion of verdicts.
+
+    ``verdict`` is the proportion of data sets in which either system is better with probability
+    0.95, and ``better`` the proportion in which it is the first.
+    """
     covered, lengths, verdicts, wins = [], [], [], []
     for draws in sets:
         low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
@@ -134,7 +140,7 @@ def _rows(names, truth, sets: Iterator[np.ndarray]) -> list[dict[str, Any]]:
 def near_copies(
     replications: Replications, scores: str, items: int, share: float
 ) -> list[dict[str, Any]]:
-    """Return the rows of two exchangeable systems: every true difference is 0."""
+    """Return the rows for two exchangeable systems. All true differences are 0."""
     if scores == "labels":
         sets = (
             _label_differences(rng, *labels_of_two(rng, items, share))
@@ -151,7 +157,7 @@ def near_copies(
 def differing(
     replications: Replications, scores: str, items: int, difference: float
 ) -> list[dict[str, Any]]:
-    """Return the rows of two systems that differ."""
+    """Return the rows for two systems with true differences."""
     if scores == "labels":
         sets = (
             _label_differences(rng, *labels_of_two(rng, items, 0.5, difference))
