@@ -392,8 +392,8 @@ def _minus_reference(values, reference, posterior):
     return values.drop_sel(classifier=reference) - base
 
 
-# Where the scale of a statistic ends if all groups are equal: which bound this is, and its value.
-# It is 0 for a range and 1 for a ratio.
+# End of the scale of a statistic, which is reached if all groups are equal: the index of the bound
+# and its value. The value is 0 for a range and 1 for a ratio.
 SCALE_ENDS: dict[str, tuple[int, float]] = {"range": (0, 0.0), "ratio": (1, 1.0)}
 
 
