@@ -53,7 +53,7 @@ _VERDICT = ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_sec
 _NUMBERS = ["mean", "sd", "lower", "upper"]
 COLUMNS = ["measure", "first", "second", *_NUMBERS, *_VERDICT, "paired", "sentence"]
 _ASSUMED = " Higher is assumed to be better."
-_MANY_DISCORDANT = 50  # with more examples on which exactly one is right, no usual prior decides
+_MANY_DISCORDANT = 50  # with more discordant examples, no usual prior decides
 _FEW_CELLS = 64  # larger joint tables would need draws to check whether the prior decides
 _PAIRS_AT_ONCE = 2**10  # pairs whose differences are evaluated together
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _KEY = "log_marginal_likelihood"
 # Draws to adapt the sampler, per chain.
 _TUNE = 1000
-# Largest number of data values for which the log density is computed at once (32 MB).
+# Largest number of data values in one evaluation of the log density (32 MB).
 _AT_ONCE = 2**22
 # Largest standard error of a log marginal likelihood, in nats: a Bayes factor that may be wrong by
 # a factor of two says little.

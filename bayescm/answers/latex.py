@@ -56,8 +56,8 @@ _NUMBERS = ("lower", "upper")
 _EQUAL = 0.5
 _TIE = 1e-9  # tolerance for rounding errors in sums of probabilities
 _OF_PAIRS = ("first", "second", "p_better", "p_worse")
-# Widths in points, within 5% of those of pdflatex (see tests/answers/test_latex.py). Symbols are
-# assumed to be as wide as a digit.
+# Widths in points, within 5% of the widths in pdflatex (see tests/answers/test_latex.py).
+# Symbols are assumed to be as wide as a digit.
 _TEXT_WIDTH = 345  # text width of ``article``
 _FOOTNOTE = 0.85  # size of footnotes, relative to the text
 _WIDE = 6.9  # a capital letter at 10 points
@@ -748,7 +748,7 @@ def _verdict(pairs, where, members, prob):
     }
     most = max(wins.values())
     best = [one for one in members if wins[one] >= most - _TIE]
-    if _rope(pairs) == (0, 0):  # the remaining probability is that of equality
+    if _rope(pairs) == (0, 0):  # both are equal with the remaining probability
         first = best[0]
         best += [
             one

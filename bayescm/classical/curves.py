@@ -346,8 +346,8 @@ def hull_areas(bands: xr.Dataset) -> xr.DataArray:
     areas = []
     for x_bound, y_bound in hulls:
         xs, ys = x.sel(bound=x_bound).values, y.sel(bound=y_bound).values
-        # An ROC curve ends in (0, 0) and (1, 1). Precision at recall 0 and 1 is that of the nearest
-        # threshold.
+        # An ROC curve ends in (0, 0) and (1, 1). Precision at recall 0 and 1 is taken from the
+        # nearest threshold.
         first, last = (0.0, 1.0) if "tpr" in bands else (ys[0], ys[-1])
         xs, ys = np.array([0.0, *xs, 1.0]), np.array([first, *ys, last])
         order = np.argsort(xs, kind="stable")

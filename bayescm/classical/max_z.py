@@ -55,7 +55,7 @@ def max_abs_z(correlation: np.ndarray, *, prob: float = 0.95, points: int = 2**1
     if len(correlation) <= 1:
         return single
     covers = _coverage(correlation, points)
-    # q is between the quantile of a single variable and that of independent ones (Sidak).
+    # q is between the quantiles of a single variable and of independent variables (Sidak).
     widest = float(ndtri((1 + prob ** (1 / len(correlation))) / 2))
     return float(brentq(lambda q: covers(q) - prob, single - 0.01, widest + 0.01, xtol=1e-12))
 

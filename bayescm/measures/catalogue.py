@@ -807,7 +807,7 @@ def _unknown(measure, variables):
     return fail("unknown measure", measure, allowed, todo)
 
 
-# Names in other packages and papers, for which the most similar name would be a wrong suggestion.
+# Names in other packages and papers that are most similar to the name of another measure.
 _NAMED_ELSEWHERE = {
     "average_precision": "auprc aupr pr_auc auc_pr prauc aucpr",
     "auc": "roc",

@@ -551,7 +551,7 @@ def _over_labels(cells, form, places):
         return _within(form, values)
     mean = AVERAGES[form.how]
     if form.how == "weighted":
-        # Labels for which the measure is 0/0 in the sample are excluded, as in macro averages.
+        # Labels with an undefined sample measure (0/0) are excluded, as in macro averages.
         mean = partial(mean, included=_or_all(cells.defined(formula, places)))
     values = mean(formula, *cells.of_labels(formula, places, shared_prior=True))
     return _within(form, cells.with_disagreement(values, AVERAGES[form.how], formula, places))

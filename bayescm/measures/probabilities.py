@@ -476,7 +476,7 @@ FACTORIES = {"ece_binned": of_bins}
 
 # Logistic regression of outcomes on the log odds of forecasts
 
-_CACHED = 30_000  # numbers for which several arrays fit into a processor cache
+_CACHED = 30_000  # size of arrays, several of which fit into a processor cache
 _STEPS = 12  # Newton steps before the damped algorithm is used
 _HALVINGS = 12  # largest number of halvings of a step
 

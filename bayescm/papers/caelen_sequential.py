@@ -38,9 +38,9 @@ from bayescm.validate import check_choice
 TABLES = ("figure 5",)
 STEPS = (1, 10, 50, 100, 150, 200, 300)  # batches after which intervals are computed
 BATCH = 100
-TRAINING = 1000  # examples on which the forest is trained
+TRAINING = 1000  # examples to train the forest
 TREES = 100
-GRID = 400  # points per axis of the grid on which the forest is compared with the truth
+GRID = 400  # grid points per axis, to compare the forest with the truth
 DRAWS = 4000
 
 

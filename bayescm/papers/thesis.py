@@ -131,7 +131,7 @@ def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFra
 
 
 # Dependent examples: images with dependent pixels. With probability ``stay``, the true class of a
-# pixel equals that of the preceding one; otherwise it is drawn independently. The same holds for
+# pixel is repeated from the preceding one. Otherwise it is drawn independently. The same holds for
 # whether the prediction is correct. For 0, all pixels are independent.
 
 STAY = (0.5, 0.7, 0.8, 0.9, 0.95)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _WHOLES = {"actual": "actual class", "predicted": "predicted class", "all": "whole"}
 _AXES = {"actual": -1, "predicted": -2, "all": (-2, -1)}
-_FEW_IN_ONE_COLUMN = 4  # classes for which the cells of a narrow figure have room for an interval
+_FEW_IN_ONE_COLUMN = 4  # with more classes, cells of a narrow figure are too small for intervals
 _FEW = 10  # with more classes, cells contain only counts, and intervals are in a separate panel
 _WRITTEN = 30  # with more classes, only colours are shown
 _MOST = 100  # largest number of legible classes

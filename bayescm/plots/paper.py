@@ -12,7 +12,7 @@ from bayescm.validate import fail
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_NATURAL = 10.0  # font size in points for which figures are laid out
+_NATURAL = 10.0  # font size in points in the default layout of figures
 SMALLEST = 6.0  # smallest font size in points that journals print
 NARROW = 5.0  # width in inches below which the legend is below the figure
 NARROWEST = 1.5  # minimum width of a legible panel in inches, at 8 points

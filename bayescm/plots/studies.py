@@ -191,7 +191,7 @@ def _ellipse(logits, prob):
 
 def _summary_curve(typical, spread, fpr, prob):
     """Return false positive rates, and the lower, middle and upper recall curve at these rates."""
-    # Spreads are ordered prevalence, recall, specificity; the last equals that of the fpr.
+    # Spreads are ordered prevalence, recall, specificity. The last one also applies to the fpr.
     slope = (spread[:, 1] / spread[:, 2])[:, None]
     low, high = np.clip([fpr.min(), fpr.max()], 0.005, 0.995)
     x = np.linspace(low, high, 100)

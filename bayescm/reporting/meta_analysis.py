@@ -118,7 +118,7 @@ class MetaAnalysisRecipe(Recipe):
         """Return the section on methods of computation, with numerical errors by measure."""
         table = pd.concat(self.tables, ignore_index=True)
         section = sections.computation(table, self.facts())
-        section.sentences.pop()  # the overall largest error would be that of a ratio
+        section.sentences.pop()  # a ratio would have the largest error
         worst = table.loc[table.groupby("measure", sort=False)["error"].idxmax()]
         errors = [
             f"{row['error']:.2g} of {display_name(row['measure'])} ({_ESTIMANDS[row['of']]})"
