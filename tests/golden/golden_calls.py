@@ -1,6 +1,6 @@
-"""The golden calls: every type of evidence, model, estimand and kind of answer, one line each.
+"""Golden calls: one line for every type of evidence, model, estimand and result.
 
-A call takes a seed, which `recorded.py` varies to learn the Monte Carlo error of drawn figures.
+A call takes a seed. `recorded.py` varies it to estimate the Monte Carlo errors of sampled figures.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ MANY = [
     "jaccard", "lift", "markedness", "mcc", "negative_likelihood_ratio", "npv", "overlap",
     "positive_likelihood_ratio", "precision", "prevalence", "recall", "specificity",
 ]  # fmt: skip
-ACCURATE = 1e-6  # the accuracy that outputs of class ``integrated`` request
+ACCURATE = 1e-6  # the accuracy requested for outputs of class ``integrated``
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call and what its figures are: ``exact``, ``integrated`` or ``sampled``."""
+    """A call and the class of its figures: ``exact``, ``integrated`` or ``sampled``."""
 
     answer: Callable[[int], Any]
     figures: str = "exact"
@@ -56,7 +56,7 @@ def _evidence_for(seed):
 
 
 CALLS: dict[str, Call] = {
-    # one table of two classes
+    # one matrix of two classes
     "summary of many measures": _integrated(lambda: bcm.summary(e.two(), MANY, accuracy=ACCURATE)),
     "summary, equal tails, .5": _integrated(
         lambda: bcm.summary(e.two(), MANY, kind="eti", prob=0.5, accuracy=ACCURATE)

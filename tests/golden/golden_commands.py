@@ -1,4 +1,4 @@
-"""The golden command lines, run in one process on files that are written for them."""
+"""Golden command lines, run in one process on files that this module writes."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ ENVIRONMENT = {"COLUMNS": "120", "TERM": "dumb", "NO_COLOR": "1"}
 CELLS = "--tp 65 --fn 15 --fp 35 --tn 30"
 PREDICTIONS = "--actual y --positive 1"
 FIRST = f"{PREDICTIONS} --predicted one"
-# ``sampled``: figures that are drawn, printed with as many digits as they have.
+# Arguments, keyed by command.
 COMMANDS = {
     "interval": [
         f"{CELLS}",
@@ -91,7 +91,7 @@ COMMANDS = {
     "label": ["labels.csv --actual y --positive 1 --predicted two --judge one -m f1 --budget 20"],
     "elicit": ["-m recall=0.8 -m precision=0.7 -m prevalence=0.3 --weight 20"],
     "monitor": [
-        # One after the other on one ledger.
+        # These commands run in sequence on one ledger.
         f"add p.csv --store m.db --batch one --at 2026-01-01 {FIRST}; "
         f"monitor add q.csv --store m.db --batch two --at 2026-01-02 {FIRST}; "
         f"monitor add q.csv --store m.db --batch two --at 2026-01-02 {FIRST}; "
@@ -105,7 +105,7 @@ COMMANDS = {
     "study": ["nonsense", "wang-2015 --table 2"],
     "report": [f"p.csv {PREDICTIONS} --predicted one -m nonsense -o r.html"],
 }
-# Every command with every type of evidence that it takes.
+# Every command with every type of evidence that it supports.
 BOTH = f"{FIRST} --predicted two"
 CLASSES = "p3.csv --actual y"
 RATERS = "raters.csv --raters ann,bob,eve --predicted model --positive 1"
@@ -114,7 +114,7 @@ RESULTS = "results.csv --data-set data"
 MARKS = "one.csv --item item --score mark --range 1,5"
 TWO = "marks.csv --item item --score mark --range 1,5 --system s"
 TAGS = "tags.csv --actual tags --predicted one"
-ATTEMPTS = "a2.csv --item q --correct c"  # with --system s
+ATTEMPTS = "a2.csv --item q --correct c"  # some commands add --system s
 M = "--store m.db"
 BY_TYPE = [
     # counts
@@ -173,7 +173,7 @@ BY_TYPE = [
     f"items {MARKS} --require mean>2",
     f"items {MARKS} --width 0.3",
     f"items {TWO} --report r.md",
-    # several labels
+    # multilabel examples
     f"multilabel {TAGS}",
     f"multilabel {TAGS} -m f1_samples -m f1 --format json",
     f"multilabel {TAGS} --predicted two --compare -m f1_micro",
@@ -181,7 +181,7 @@ BY_TYPE = [
     f"multilabel {TAGS} --group text -m f1_micro",
     f"multilabel {TAGS} --require f1_micro>0.5",
     f"multilabel {TAGS} --report r.md",
-    # A ledger of every type of batches, one command after the other; and that of version 0.1.0.
+    # Commands in sequence on a ledger with every type of batch, and on the ledger of version 0.1.0.
     f"monitor add p.csv {M} --classifier counts --batch 1 --at 2026-01-01 {FIRST}; "
     f"monitor add {CLASSES} {M} --classifier classes --new --batch 1 --at 2026-01-01 "
     "--predicted one; "
@@ -221,7 +221,7 @@ SAMPLED |= {"ranks", "slices", "summary", "report", "items", "multilabel"}
 
 
 def write_files(folder: Path) -> None:
-    """Write predictions, scores and probabilities, studies and attempts."""
+    """Write files with predictions, scores, probabilities, studies and attempts."""
     rng = np.random.default_rng(31)
     for name, size, right in (("p.csv", 200, 0.85), ("q.csv", 120, 0.6)):
         actual = rng.integers(0, 2, size)
@@ -248,7 +248,7 @@ def write_files(folder: Path) -> None:
 
 
 def write_files_of_other_types(folder: Path) -> None:
-    """Write a confusion table, three classes, raters, results, item scores and several labels."""
+    """Write files with a matrix, three classes, raters, results, item scores and multilabels."""
     rng = np.random.default_rng(32)
     (folder / "table.csv").write_text("actual,a,b,c\na,40,6,1\nb,5,30,2\nc,1,4,22\n")
     actual = rng.integers(0, 3, 90)
@@ -302,9 +302,9 @@ def write_files_of_other_types(folder: Path) -> None:
 
 def run(commands: str) -> str:
     """
-    Return exit code, output and errors of command lines, run one by one in a new folder.
+    Return the exit codes, output and errors of command lines, run in sequence in a new folder.
 
-    Reports are printed after the output of the command that writes them.
+    A report is printed after the output of the command that writes it.
     """
     from bayescm.cli import main
 
@@ -323,9 +323,9 @@ def run(commands: str) -> str:
             texts.append(f"exit {code}\n{out.getvalue()}--\n{errors.getvalue()}")
             texts += [without_version(path.read_text()) for path in Path(name).glob("r.md")]
     text = "\n".join(texts).replace(name, "<folder>")
-    return re.sub(r"\b[0-9a-f]{32}\b", "<hash>", text)  # hashes are of the time of writing too
+    return re.sub(r"\b[0-9a-f]{32}\b", "<hash>", text)  # hashes include the time of writing
 
 
 def figures(command: str) -> str:
-    """Return the class of the figures that a command prints."""
+    """Return the class of the figures in the output of a command."""
     return "sampled" if command.split()[0] in SAMPLED else "exact"

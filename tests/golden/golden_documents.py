@@ -1,4 +1,4 @@
-"""The golden documents: reports, the dashboard's pages, and first cases of simulations, as text."""
+"""Golden documents: reports, dashboard pages, and the first cases of simulations, as text."""
 
 import asyncio
 import re
@@ -27,9 +27,9 @@ REPORTS = {
     "results": lambda: (e.results(), {}),
 }
 PAGES = ("/", "/classifier?name=" + quote("spam filter"), "/metrics", "/healthz", "/nowhere")
-# Tables of papers, and experiments of our own, whose first case is quick and needs no data file.
-# Not those whose draws part where processors round differently: the Gibbs sampler of attempts, and
-# the learners of table 5 of Wang et al.
+# Tables of papers, and experiments in docs/validation, with a quick first case that needs no data
+# file. Simulations with draws that depend on the rounding of the processor are left out: the Gibbs
+# sampler of attempts, and the learners of table 5 of Wang et al.
 PAPERS = (
     "caelen / figure 3",
     "caelen-sequential",
@@ -94,7 +94,7 @@ EXPERIMENTS = (
 
 
 def report(name: str, seed: int) -> str:
-    """Return the Markdown of a report, without the version and the day."""
+    """Return the Markdown of a report, without versions and the date."""
     evidence, keywords = REPORTS[name]()
     with tempfile.TemporaryDirectory() as folder:
         path = bcm.report(evidence, Path(folder) / "report.md", random_seed=seed, **keywords)
@@ -102,20 +102,20 @@ def report(name: str, seed: int) -> str:
 
 
 def without_version(text: str) -> str:
-    """Return the text of a report without the versions of programs and the day."""
+    """Return the text of a report without the versions of programs and the date."""
     text = re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?", "<day>", text)
     return re.sub(r"\b[\w-]+ \d+\.\d+(\.\d+)?(\.?\w+)*(?=[,.) ])", "<version>", text)
 
 
 def pages() -> dict[str, str]:
-    """Return status and text of every page of a dashboard."""
+    """Return the status and text of every page of a dashboard."""
     with tempfile.TemporaryDirectory() as folder:
         application = _dashboard(str(Path(folder) / "ledger.db"))
         return {path: _without_markup(asyncio.run(_get(application, path))) for path in PAGES}
 
 
 def _dashboard(store):
-    """Return the dashboard of a ledger of one classifier and one challenge."""
+    """Return the dashboard of a ledger with one classifier and one challenge."""
     with bcm.online.Monitor(store, "spam filter") as monitor:
         for week, tp in enumerate([45, 44, 46, 45, 20, 18, 22]):
             batch = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45)
@@ -151,7 +151,7 @@ async def _get(application, path):
 
 
 def _without_markup(page):
-    """Return the text of a page: no drawings, no tags, no blank lines, no times of the server."""
+    """Return the text of a page, without drawings, tags, blank lines and server times."""
     page = re.sub(r"<(svg|style|script)\b.*?</\1>", "", page, flags=re.DOTALL)
     lines = re.sub(r"<[^>]+>", " ", page).splitlines()
     text = "\n".join(" ".join(line.split()) for line in lines if line.strip())

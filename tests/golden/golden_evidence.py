@@ -1,4 +1,4 @@
-"""The evidence of the golden calls: one of each type and design, the same on every machine."""
+"""Evidence for the golden calls: every type and design, identical on every machine."""
 
 from functools import cache
 
@@ -14,7 +14,7 @@ def _table(seed, *shape, classes=2, diagonal=12):
 
 
 def _named(table, *dims):
-    """Label tables (..., 2, 2) with rows and columns sick, well; or those of three classes."""
+    """Return tables as counts with the classes sick and well, or with three classes."""
     labels = ["sick", "well"] if table.shape[-1] == 2 else list("abc")
     positive = "sick" if table.shape[-1] == 2 else None
     return bcm.from_matrix(table, labels=labels, positive=positive, dims=dims)
@@ -89,7 +89,7 @@ def crossed():
 
 @cache
 def studies():
-    """Return 8 studies of a test, whose sensitivity and specificity differ."""
+    """Return 8 studies of a diagnostic test, with different sensitivities and specificities."""
     rng = np.random.default_rng(11)
     sensitivity, specificity = 1 / (1 + np.exp(-rng.normal([1.5, 1.2], 0.6, (8, 2)).T))
     tp, tn = rng.binomial(50, sensitivity), rng.binomial(90, specificity)
@@ -104,7 +104,7 @@ def steps():
 
 @cache
 def halves():
-    """Return eight halvings of a learner's data, each half tested on the other."""
+    """Return eight splits into halves. The learner is trained on each and tested on the other."""
     return _named(_table(13, 8, 2, diagonal=30), "repeat", "half")
 
 
@@ -249,7 +249,7 @@ def partly_labelled():
 
 @cache
 def transferred():
-    """Return labels of one sample and a judge's of another, whose prevalence differs."""
+    """Return a labelled sample, and judge's labels of a sample with another prevalence."""
     rng = np.random.default_rng(20)
     truth = np.r_[rng.integers(0, 2, 100), rng.random(500) < 0.2].astype(int)
     judge = np.where(rng.random(600) < 0.85, truth, 1 - truth)

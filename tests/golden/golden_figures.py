@@ -1,7 +1,8 @@
-"""Figures and words of an answer, and how they are compared with the recorded ones.
+"""Figures and words of an output, and their comparison with recorded ones.
 
-An answer becomes a mapping from a path, such as ``lower[2]``, to a text or to a figure with the
-length that its error is judged by: that of its interval, or else 1 or its size.
+An output is converted to a mapping from paths, such as ``lower[2]``, to texts and figures. Each
+figure has a length, which its error is relative to. This is the length of its interval or,
+otherwise, the larger of 1 and its absolute value.
 """
 
 import itertools
@@ -13,16 +14,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-# Largest difference allowed of a figure of an interval of length 1. ``integrated`` was 1e-9 too
-# until one quadrature took the place of all: what only moves or is renamed changes no digit.
+# Largest allowed difference of a figure, relative to its length.
 TOLERANCE = {"exact": 1e-9, "integrated": 1e-7}
-MONTE_CARLO_ERRORS = 4  # of a difference of two sampled figures
-_LARGEST = 24  # figures recorded of an array; of longer ones evenly spread ones
+MONTE_CARLO_ERRORS = 4  # allowed difference of two sampled figures, in standard errors
+_LARGEST = 24  # number of figures per array; of longer arrays, evenly spaced figures are recorded
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 
 
 def flatten(answer: Any, path: str = "") -> dict[str, Any]:
-    """Return texts and pairs (figure, length) of an answer by their paths."""
+    """Return the texts and pairs (figure, length) of an output, keyed by path."""
     if isinstance(answer, pd.DataFrame):
         return _frame(answer, path)
     if isinstance(answer, xr.Dataset):
@@ -81,12 +81,12 @@ def _values(values, path, length=None):
 
 
 def _text(text, path):
-    """Return the words of a text, with # for its numbers, and the numbers."""
+    """Return the words of a text, with # in place of numbers, and the numbers."""
     figures: dict[str, Any] = {f"{path}.words": _NUMBER.sub("#", text)}
     for place, number in enumerate(_NUMBER.findall(text)):
         digits = len(number.partition(".")[2].partition("e")[0])
         value = float(number)
-        # The last digit printed may fall to either side.
+        # The last printed digit can be rounded up or down.
         figures[f"{path}.number[{place}]"] = [value, max(1.0, abs(value)), 0.6 * 10.0**-digits]
     return figures
 
@@ -94,7 +94,7 @@ def _text(text, path):
 def differences(
     recorded: dict[str, Any], answer: dict[str, Any], kind: str, errors: dict[str, float]
 ) -> list[str]:
-    """Return what differs by more than the class of the figures allows, a line each."""
+    """Return a line for each difference that exceeds the tolerance of the class of figures."""
     lines = [f"{path}: gone" for path in recorded.keys() - answer.keys()]
     lines += [f"{path}: new" for path in answer.keys() - recorded.keys()]
     for path in sorted(recorded.keys() & answer.keys()):
@@ -114,7 +114,7 @@ def differences(
 
 
 def _first_difference(old, new):
-    """Return the first line of two texts that differs."""
+    """Return the first differing lines of two texts."""
     for one, other in itertools.zip_longest(old.splitlines(), new.splitlines(), fillvalue=""):
         if one != other:
             return f"{one!r} -> {other!r}"

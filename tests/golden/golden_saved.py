@@ -1,6 +1,6 @@
-"""A ledger and trees that version 0.1.0 wrote: later versions open them and give the same figures.
+"""A ledger and trees written by version 0.1.0, which must give the same figures in later versions.
 
-The files in ``saved/`` are never replaced. A version with another format of files adds its own.
+The files in ``saved/`` are never replaced. A version with another file format adds its own files.
 ``python tests/golden/golden_saved.py`` writes the files that are missing.
 """
 
@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent / "saved"
 LEDGER = FOLDER / "ledger_0_1_0.sql"
 DAYS = 10
 
-# The ledger: every type of batches that a monitor takes, with a change after six days.
+# The ledger has every type of batch that a monitor supports, with a change after six days.
 
 
 def _rng(*key):
@@ -34,12 +34,12 @@ def _rng(*key):
 
 
 def _is_good(day):
-    """Say whether a day is before the change; that of a correction is 100 days on."""
+    """Return True if a day is before the change. Corrections have 100 added to the day."""
     return day % 100 < 6
 
 
 def _level(day):
-    """Return the share of right answers on a day."""
+    """Return the probability of a correct prediction on a day."""
     return 0.85 if _is_good(day) else 0.6
 
 
@@ -90,7 +90,7 @@ def ranking(day):
 
 
 def marks(day):
-    """Return marks from 1 to 5 of named items."""
+    """Return scores from 1 to 5 of named items."""
     level = 0.8 if _is_good(day) else 0.45
     score = 1 + _rng(9, day).binomial(4, level, 25)
     items = [f"q{day}.{k}" for k in range(25)]
@@ -98,13 +98,13 @@ def marks(day):
 
 
 def losses(day):
-    """Return losses of items without names; lower is better."""
+    """Return losses of unnamed items. Lower is better."""
     loss = _rng(10, day).beta(2, 6 if _is_good(day) else 2, 25).round(3)
     return bcm.from_item_scores(loss, range=(0, 1), lower_is_better=True)
 
 
 def tags(day):
-    """Return several labels of each example."""
+    """Return multilabel examples."""
     rng = _rng(11, day)
     actual = rng.random((30, 3)) < [0.5, 0.3, 0.6]
     predicted = actual ^ (rng.random((30, 3)) > _level(day))
@@ -127,7 +127,7 @@ FLOORS = {
     "risk": {"auc": 0.7}, "ranking": {"auc": 0.9}, "marks": {"mean": 3.9},
     "losses": {"mean": 0.3}, "tags": {"f1_micro": 0.8},
 }  # fmt: skip
-# Settings of `Monitor` other than the defaults.
+# Settings of `Monitor` that differ from the defaults.
 OTHER = {
     "spam": {"concentration": 1.0, "measures": ["f1", "mcc"], "forgetting": 0.9},
     "sides": {"window": 3, "measures": ["balanced_accuracy"]},
@@ -145,11 +145,11 @@ def _day(number):
 
 
 def _write_ledger(path: Path) -> None:
-    """Write ten days of every monitor: one batch late, one corrected, alarms acknowledged."""
+    """Write ten days of every monitor, with a late batch, a correction and acknowledged alarms."""
     for name, batch in MONITORED.items():
         edges = np.linspace(-2, 3, 21) if name == "ranking" else None
         with online.Monitor(str(path), name, edges=edges) as monitor:
-            for day in (0, 2, 1, *range(3, DAYS)):  # the second day comes late
+            for day in (0, 2, 1, *range(3, DAYS)):  # the second day is added late
                 monitor.add(_day(day), batch(day))
             monitor.add("day 3 again", batch(103), at=_day(3), corrects=_day(3))
             floor = FLOORS[name]
@@ -162,7 +162,7 @@ def _write_ledger(path: Path) -> None:
 
 @contextmanager
 def ledger(dump: str | None = None) -> Iterator[str]:
-    """Give the saved ledger, or another dump of it, as a database in a new file."""
+    """Yield the path of a new database with the saved ledger, or with another dump."""
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "eval.db"
         with closing(sqlite3.connect(store)) as connection:
@@ -171,7 +171,7 @@ def ledger(dump: str | None = None) -> Iterator[str]:
 
 
 def concluded(name: str) -> dict:
-    """Return everything that a saved monitor concludes."""
+    """Return all results of a saved monitor."""
     rules = {"floor": FLOORS[name], "rate": 0.1}
     with ledger() as store, online.Monitor(store, name) as monitor:
         alarms, incidents = monitor.alarms_and_incidents(**rules)
@@ -195,13 +195,13 @@ def concluded(name: str) -> dict:
 
 
 def with_other_settings(name: str) -> dict:
-    """Return what a saved monitor concludes with another prior, memory, order or measures."""
+    """Return the results of a saved monitor with another prior, memory, order or measures."""
     with ledger() as store, online.Monitor(store, name, **OTHER[name]) as monitor:
         return {"summary": monitor.summary(), "history": monitor.history(last=3)}
 
 
 def continued(name: str) -> dict:
-    """Return what becomes of a saved monitor that is continued."""
+    """Return the results of a saved monitor after more batches are added."""
     batch = MONITORED[name]
     with ledger() as store, online.Monitor(store, name) as monitor:
         added = {
@@ -233,13 +233,13 @@ def _refused(call):
 
 
 def items_of(name: str) -> xr.Dataset:
-    """Return all items of a saved monitor of item scores or several labels."""
+    """Return all items of a saved monitor of item scores or multilabel examples."""
     with ledger() as store, online.Monitor(store, name) as monitor:
         return monitor.multilabel() if name == "tags" else monitor.item_scores()
 
 
 def challenged() -> dict:
-    """Return what a saved challenge decides, and once it is continued."""
+    """Return the decisions of a saved challenge, and after more batches are added."""
     with ledger() as store, online.Challenge(store, "duel") as challenge:
         saved = {"rule": str(challenge.rule), "history": challenge.history()}
         added = [challenge.add(_day(day), duel(day)) for day in (DAYS, DAYS, 0)]
@@ -247,7 +247,7 @@ def challenged() -> dict:
 
 
 def whole_ledger() -> dict:
-    """Return what is said of the saved ledger as a whole: checks, export, backup, roll-up."""
+    """Return the checks, the export, the backup and the roll-up of the saved ledger."""
     with ledger() as store, tempfile.TemporaryDirectory() as folder:
         backup = online.backup(store, f"{folder}/backup.db")
         restored = online.restore(f"{folder}/backup.db", f"{folder}/restored.db")
@@ -268,7 +268,7 @@ def whole_ledger() -> dict:
         }
 
 
-# Trees: every model, and designs in which a tree has other dims.
+# Trees of every model, and of designs that give a tree other dimensions.
 
 
 def _of(made, model=None, **keywords):
@@ -400,7 +400,7 @@ def tree(name: str) -> xr.DataTree:
 
 
 def summarised(name: str) -> dict:
-    """Return the groups of a saved tree, the mean of every variable, and the package's summary."""
+    """Return the groups of a saved tree, the means of its variables, and its summary."""
     loaded = tree(name)
     sizes = {
         f"{group.name}.{key}": " ".join(f"{dim}={n}" for dim, n in variable.sizes.items())
@@ -420,7 +420,7 @@ def summarised(name: str) -> dict:
 
 
 def _summary(loaded):
-    """Return the package's own summary, or nothing if it has none of this tree."""
+    """Return the summary by the package, or nothing if the tree is not supported."""
     try:
         return bcm.summary(loaded)
     except (ValueError, KeyError):

@@ -1,6 +1,6 @@
-"""Answers that are known to be wrong, with the right figures, found by other code.
+"""Outputs that are known to be wrong, with correct figures from other code.
 
-They fail until they are mended, and the test says so when one no longer does. There is none now.
+A test fails if one of them becomes correct, so that it is moved to the recorded outputs.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class KnownWrong:
-    """An answer, the right one, and by how much it may be off."""
+    """An output, the correct figures, and their tolerance."""
 
     answer: Callable[[], np.ndarray]
     right: tuple[float, ...]

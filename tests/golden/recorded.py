@@ -1,9 +1,9 @@
-"""Record the golden outputs: ``python tests/golden/recorded.py [PART]`` in the environment.
+"""Record the golden outputs: ``python tests/golden/recorded.py [PART]``.
 
-Writes ``recorded/*.json``, one file for each of `PARTS`. An output
-that is recorded already and differs is written only with ``--replace REASON --reference SOURCE``:
-what was recorded, what is now and the reference by other code go to ``recorded/replaced.csv``.
-Entries keep the seconds they took: ``test_golden.py`` runs the quick ones in every suite.
+The outputs are written to ``recorded/*.json``, one file for each of `PARTS`. An output that differs
+from the recorded one is written only with ``--replace REASON --reference SOURCE``. The old and new
+values, the reason and the reference are then added to ``recorded/replaced.csv``. Entries include
+their computing time, because ``test_golden.py`` runs the quick ones in every suite.
 """
 
 import argparse
@@ -21,12 +21,12 @@ import numpy as np
 from golden_figures import differences, flatten
 
 FOLDER = Path(__file__).parent / "recorded"
-SEEDS = 8  # that Monte Carlo errors of calls are learned from
+SEEDS = 8  # number of seeds from which Monte Carlo errors of calls are estimated
 PARTS = ("calls", "commands", "reports", "pages", "simulations", "ledgers", "trees")
 
 
 def answers(part: str) -> dict:
-    """Return the outputs of a part by name, each a function of a seed, and their figures' class."""
+    """Return the outputs of a part, keyed by name: a function of a seed, and a class of figures."""
     if part == "calls":
         return {k: (call.answer, call.figures) for k, call in golden_calls.CALLS.items()}
     if part == "commands":
@@ -48,13 +48,13 @@ def answers(part: str) -> dict:
 
 
 def load(part: str) -> dict:
-    """Return what is recorded of a part."""
+    """Return the recorded outputs of a part."""
     path = FOLDER / f"{part}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def made(answer, kind: str, *, seeds: int = 1) -> dict:
-    """Return an entry: figures, their class, seconds, and Monte Carlo errors by other seeds."""
+    """Return an entry: figures, their class, seconds, and Monte Carlo errors from other seeds."""
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -68,7 +68,7 @@ def made(answer, kind: str, *, seeds: int = 1) -> dict:
 
 
 def _errors(every):
-    """Return the standard deviation over seeds of the figures that vary."""
+    """Return the standard deviations over seeds of the figures that vary."""
     errors = {}
     for path, value in every[0].items():
         values = [each.get(path) for each in every]
@@ -80,7 +80,7 @@ def _errors(every):
 
 
 def main() -> None:
-    """Record what is new, and what is to be replaced."""
+    """Record new outputs, and outputs to replace."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", nargs="?", choices=PARTS)
     parser.add_argument("--only", help="names that contain this text")
@@ -99,7 +99,7 @@ def _record(part, options):
         if options.only and options.only not in name:
             continue
         old = entries.get(name)
-        # Command lines have the seeds of the commands, which they do not vary.
+        # Command lines use the fixed seeds of the commands.
         is_varied = part != "commands" and (old is None or options.replace)
         new = made(answer, kind, seeds=SEEDS if is_varied else 1)
         changed = (

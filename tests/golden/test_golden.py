@@ -1,4 +1,4 @@
-"""Every golden output is as it was recorded; what is known to be wrong is so still."""
+"""Tests that every golden output is as recorded, and that known errors are unchanged."""
 
 import copy
 
@@ -11,8 +11,8 @@ from golden_wrong import WRONG
 
 import bayescm as bcm
 
-_QUICK = 0.05  # seconds; what takes longer is run before every landing
-# One saved ledger and one saved tree are read in the plain suite.
+_QUICK = 0.05  # seconds; slower outputs are marked long
+# One saved ledger and one saved tree are always read.
 _ALWAYS = {"ledgers: tags, continued", "trees: item scores"}
 
 

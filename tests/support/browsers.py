@@ -1,4 +1,4 @@
-"""A real browser for the tests of pages, and what holds of every page."""
+"""A real browser for the tests of pages, and checks that apply to every page."""
 
 import shutil
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ STRANGE = ['<script>alert("a")</script>', "שלום & 'quotes' 🦊"]
 
 @contextmanager
 def opened_browser():
-    """Yield Chromium without a window, or skip the test where there is none."""
+    """Yield headless Chromium, or skip the test if it is not installed."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")
     from playwright.sync_api import sync_playwright
@@ -33,7 +33,12 @@ def opened_browser():
 
 @contextmanager
 def quiet_page(browser, address, width, own, scripts=False):
-    """Yield a page that is quiet, asks nobody else, keeps to its width and runs no script."""
+    """
+    Yield a page after checking it.
+
+    The page must not write to the console, send requests to other hosts or exceed the window's
+    width. Unless ``scripts`` is true, it must not contain scripts.
+    """
     page = browser.new_page(viewport={"width": width, "height": 900})
     noise, requests = [], []
     page.on("console", lambda message: noise.append(message.text))

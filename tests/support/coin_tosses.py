@@ -1,7 +1,7 @@
-"""Coin tosses and their intervals: worker processes import it, so it stands outside the tests."""
+"""Coin tosses and their intervals, in a separate module that worker processes can import."""
 
 import numpy as np
-import shifted_seeds  # noqa: F401  (for the seeds of a worker)
+import shifted_seeds  # noqa: F401  (shifts the seeds in a worker process)
 
 Z = 1.959964
 

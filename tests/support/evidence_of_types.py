@@ -1,4 +1,4 @@
-"""Evidence of every type and many designs, by a name; what is no evidence is among it."""
+"""Evidence of every type and many designs, keyed by name, and objects that are not evidence."""
 
 import numpy as np
 import pandas as pd
@@ -53,7 +53,7 @@ def _scores(classes=2, several=False, fold=None, weights=None):
 
 
 def evidence():
-    """Return every kind of evidence that is no fit, by a name."""
+    """Return every kind of evidence except fits, keyed by name."""
     places = np.arange(48) // 12
     two, three = _counts(), _counts(classes=3)
     weights = np.random.default_rng(5).random(48)
@@ -111,7 +111,7 @@ def evidence():
 
 
 def _newer():
-    """Return evidence that is more than a table of labels."""
+    """Return evidence other than counts of labels."""
     rng = np.random.default_rng(11)
     actual, answers = _predictions(2)
     chance = {name: np.clip(rng.beta(2 + 2 * actual, 4), 0.01, 0.99) for name in ("one", "two")}

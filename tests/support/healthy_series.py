@@ -1,4 +1,4 @@
-"""Batches of counts whose recall is known."""
+"""Batches of counts with a known recall."""
 
 import numpy as np
 

@@ -1,9 +1,9 @@
 """
-Damage to a ledger's file, and what it then says: run as a script for as many trials as wanted.
+Results from a ledger whose file is damaged. Run as a script to choose the number of trials.
 
-Every trial changes one bit or cuts the file short, then asks two of six questions. What is answered
-must be what the whole file answers; what is not must be a ValueError or an OSError of ours. Nothing
-may be silently wrong, and no other error may get out.
+Each trial flips one bit or truncates the file, then computes two of six results. A result must
+equal the result from the intact file, or the call must raise a ValueError or an OSError. Silently
+wrong results and other exceptions are failures.
 """
 
 import json
@@ -33,7 +33,7 @@ def fill(path, batches):
 
 
 def answers(path, batches):
-    """Return what is said of a ledger, question by question."""
+    """Return functions that compute results from a ledger, keyed by name."""
 
     def status():
         with Ledger(path, create=False) as ledger:
@@ -70,7 +70,7 @@ def answers(path, batches):
 
 
 def damage(raw, rng):
-    """Return the bytes with one bit turned, or cut short."""
+    """Return the bytes with one bit flipped, or truncated."""
     if rng.random() < 0.1:
         return raw[: rng.randrange(len(raw))], "cut"
     place, bit = rng.randrange(len(raw)), 1 << rng.randrange(8)
@@ -78,7 +78,7 @@ def damage(raw, rng):
 
 
 def trials(number, seed, batches):
-    """Damage a ledger again and again; return how often what came of it, and what was wrong."""
+    """Return the counts of every outcome over many damaged copies, and the failures."""
     rng, came, wrong = random.Random(seed), Counter(), []
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
@@ -106,7 +106,7 @@ def trials(number, seed, batches):
 
 
 def ask(folder, bad, batches, name, want):
-    """Put one question to a damaged copy."""
+    """Compute one result from a damaged copy, and return the outcome."""
     path = fresh(folder, bad)
     try:
         got = answers(path, batches)[name]()

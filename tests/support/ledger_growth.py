@@ -1,4 +1,4 @@
-"""How long a monitor takes on long ledgers: a script that fills and times them."""
+"""Measure the speed of a monitor on long ledgers. This script fills the ledgers and times calls."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ from bayescm.online.encoding import VERSION, timestamp
 from bayescm.online.ledger import Ledger, batch_table, read_descriptions
 
 START = datetime(2000, 1, 1, tzinfo=UTC)
-TOLD = 100  # batches whose alarms are asked for
+TOLD = 100  # number of recent batches in the call to `alarms`
 REPEATS = 7
 
 
@@ -26,7 +26,7 @@ def moment(number):
 
 
 def fill(path, size, some=5000):
-    """Write a ledger of one batch a minute, in large transactions; return its store."""
+    """Write a ledger with one batch per minute, in large transactions, and return its path."""
     rng, who = np.random.default_rng(1), "classifier"
     with Ledger(path) as ledger:
         ledger.record(who, "0", counts(3, 5), at=moment(0))
@@ -47,7 +47,7 @@ def fill(path, size, some=5000):
 
 
 def calls(path, size):
-    """Return what is timed, each on a ledger that is opened for it."""
+    """Return the calls to time, keyed by name. Each opens the ledger."""
     fresh = iter(range(size, size + 10**6))
     settings = {"measures": ["recall", "precision", "f1"]}
 
@@ -76,8 +76,8 @@ def calls(path, size):
 
 
 def spent(job):
-    """Return the CPU and the wall-clock time of a call, in milliseconds: the median of several."""
-    job()  # what is loaded on first use is start-up
+    """Return the median CPU and wall-clock times of several calls, in milliseconds."""
+    job()  # the first call is not timed, because it loads modules
     found = []
     for _ in range(REPEATS):
         before = time.process_time(), time.perf_counter()

@@ -1,4 +1,4 @@
-"""Threads and forks for the tests of the ledger: a script, so that it forks first."""
+"""Threads and forks for the tests of the ledger, as a script that forks before it has threads."""
 
 import json
 import os
@@ -15,7 +15,7 @@ _MANY = 500
 
 
 def threads(store, workers, operations):
-    """Let threads share a monitor, each adding and asking; return what went wrong."""
+    """Add batches and read results in threads that share a monitor, and return the failures."""
     wrong = []
     with Monitor(store, "classifier", measures=["recall"]) as monitor:
 
@@ -25,16 +25,16 @@ def threads(store, workers, operations):
                     if number % 2:
                         state = monitor.posterior()["counts"].values
                         if operations > _MANY and number % _MANY != 1:
-                            continue  # to read all batches takes the longer the more there are
+                            continue  # the time to read all batches grows with their number
                         table = monitor.batches()
-                        # One more may have come between the two, but nothing counts twice.
+                        # A batch can be added between the two calls, but none is counted twice.
                         if (table.values.sum(axis=0) < state).any():
                             wrong.append(["asked", state.tolist()])
                     else:
                         added = monitor.add(f"{writer}-{number}", counts(writer, number))
                         if not added:
                             wrong.append(["not added", writer, number])
-            except BaseException as problem:  # a thread's would go unseen
+            except BaseException as problem:  # an exception in a thread is not reported otherwise
                 wrong.append([writer, repr(problem)])
 
         started = [threading.Thread(target=work, args=(writer,)) for writer in range(workers)]
@@ -51,7 +51,7 @@ def threads(store, workers, operations):
 
 
 def forks(store, workers, operations):
-    """Let forked processes share a monitor that their parent has open, and goes on using."""
+    """Add batches in forked processes to a monitor that the parent has open and keeps using."""
     with Monitor(store, "classifier", measures=["recall"]) as monitor:
         monitor.add("before", counts(99, 0))
         children = []
@@ -78,7 +78,7 @@ def forks(store, workers, operations):
 
 
 def memory_in_a_child(*_):
-    """Return what a child says that has no share in its parent's memory."""
+    """Return the error message of a child process that uses the parent's in-memory ledger."""
     ledger = Ledger("sqlite://")
     ledger.record("classifier", "before", counts(0, 0))
     reading, writing = os.pipe()
@@ -94,13 +94,13 @@ def memory_in_a_child(*_):
 
 
 def everything(folder, workers, operations):
-    """Fork before there is any thread; one process, because to load the package takes longest."""
+    """Run all jobs in one process, which loads the package once, and fork before using threads."""
     said = {"forks": forks(f"{folder}/forks.db", 3, operations // 2), "child": memory_in_a_child()}
     said["file"] = threads(f"{folder}/eval.db", workers, operations)
     return said | {"memory": threads("sqlite://", workers, operations)}
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # threads arrive in any order
+    warnings.simplefilter("ignore")  # threads add batches in any order
     job, store, *numbers = sys.argv[1:]
     print(json.dumps(globals()[job](store, *map(int, numbers))))

@@ -1,4 +1,4 @@
-"""Processes for the tests of the ledger: run as a script, so that it forks before any thread."""
+"""Processes for the tests of the ledger, as a script that forks before it has threads."""
 
 import json
 import os
@@ -25,7 +25,7 @@ TEMPLATE = xr.DataArray(
 
 
 def counts(writer, number):
-    """Return a matrix that names its batch, so that a half or mixed-up batch is seen."""
+    """Return a matrix that identifies its batch, so that partial or mixed-up batches are found."""
     return TEMPLATE.copy(deep=False, data=[[writer, number], [number + 1, 7]])
 
 
@@ -38,13 +38,17 @@ def write(store, writer, batches, acknowledge=None):
 
 
 def warm_up(store):
-    """Load what is loaded on first use (by xarray, for one) before the children need it."""
+    """Load modules that are imported on first use, so that child processes do not load them."""
     sa.create_engine(parse(store)).dispose()
     write("sqlite://", 0, 1)
 
 
 def kill(store, kills, seed, longest, at_once=4):
-    """Kill writers at random moments, a few of them at work at once; return what each had said."""
+    """
+    Kill writers at random times, a few of them running at once.
+
+    Returns the acknowledged batches of each writer.
+    """
     rng = random.Random(seed)
     said = {}
     warm_up(store)
@@ -52,7 +56,7 @@ def kill(store, kills, seed, longest, at_once=4):
         alive = [start(store, writer) for writer in range(first, min(first + at_once, kills))]
         rng.shuffle(alive)
         for writer, child, reading in alive:
-            if writer % 2:  # every second one lives to see its first batch acknowledged
+            if writer % 2:  # every second writer is killed after its first acknowledged batch
                 select.select([reading], [], [], 10)
             time.sleep(rng.uniform(0, longest) / at_once)
             os.kill(child, signal.SIGKILL)
@@ -63,7 +67,7 @@ def kill(store, kills, seed, longest, at_once=4):
 
 
 def start(store, writer):
-    """Start a process that writes until it is killed; return where to read what it says."""
+    """Start a process that writes until it is killed, and return a pipe of acknowledgements."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -74,12 +78,12 @@ def start(store, writer):
 
 
 def kill_set_ups(folder, trials):
-    """Kill three writers of each of several new ledgers, so that some die in the set-up."""
+    """Kill three writers of each of several new ledgers, some of them during the set-up."""
     return [kill(f"sqlite:///{folder}/{trial}.db", 3, trial, 0.05) for trial in range(trials)]
 
 
 def crowd(store, writers, batches):
-    """Let several processes write at once, from the set-up on; return their exit codes."""
+    """Write in several processes at once, including the set-up, and return the exit codes."""
     children = []
     warm_up(store)
     for writer in range(writers):
@@ -96,7 +100,7 @@ def crowd(store, writers, batches):
 
 
 def fill(store, size):
-    """Write until the disk is full (as far as this process may use it)."""
+    """Write until a limit of the file size is reached, which acts like a full disk."""
     Ledger(store).close()
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     ledger, said = Ledger(store), []

@@ -1,4 +1,4 @@
-"""What makes a figure hard to read: text outside of it, on other text or too small."""
+"""Legibility checks of figures: text that is cut off, overlaps other text or is too small."""
 
 from itertools import combinations
 
@@ -6,13 +6,13 @@ import numpy as np
 from matplotlib.text import Text
 
 SMALLEST = 6.0  # points
-# Pixels by which boxes may touch: they are as high as the highest letter of the font.
+# Allowed overlap in pixels. Boxes have the height of the tallest letter of the font.
 _SLACK = 1.5
 
 
 def faults(figure):
     """
-    Return what cannot be read in a figure, in words.
+    Return descriptions of the illegible texts in a figure.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def _name(text):
 
 
 def _texts(figure):
-    """Return every text that is seen, with the axes that it belongs to."""
+    """Return every visible text, with its axes."""
     hidden, owners = set(), {}
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
@@ -72,7 +72,7 @@ def _texts(figure):
 
 
 def _box(text, renderer):
-    """Return the four corners of a text, in pixels."""
+    """Return the four corners of the box around a text, in pixels."""
     angle = text.get_rotation()
     outer = text.get_window_extent(renderer)
     if angle % 90 == 0:
@@ -92,7 +92,7 @@ def _corners(box):
 
 
 def _overlap(one, other):
-    """Return whether two rectangles overlap by more than they may touch."""
+    """Return True if two rectangles overlap by more than the allowed amount."""
     for box in (one, other):
         for first, second in ((0, 1), (1, 2)):
             axis = box[second] - box[first]

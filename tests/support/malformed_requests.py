@@ -1,8 +1,8 @@
 """
-Requests that no browser would send, to a dashboard on this machine.
+Malformed requests to a local dashboard, such as no browser would send.
 
-``python malformed_requests.py PORT HOW_MANY [SEED]`` says how many were answered with which status,
-and ends with 1 where one was answered with 500 or the server no longer says that it is well.
+``python malformed_requests.py PORT HOW_MANY [SEED]`` prints the number of responses by status. The
+exit status is 1 if a response has status 500, or if the health check fails afterwards.
 """
 
 import collections
@@ -28,7 +28,7 @@ HEADERS += ["Connection: , ,"]
 
 
 def request(rng: random.Random) -> bytes:
-    """Return the bytes of one request."""
+    """Return the bytes of a random request."""
     if rng.random() < 0.1:
         return rng.randbytes(rng.randrange(1, 2000))
     path = rng.choice(PATHS)
@@ -49,25 +49,25 @@ def request(rng: random.Random) -> bytes:
 
 
 def answered(port: int, raw: bytes, patience: float = 0.2) -> str:
-    """Return the status that a request is answered with, or that there was no answer."""
+    """Return the status of the response to a request, or "none"."""
     with socket.create_connection(("127.0.0.1", port), timeout=20) as opened:
         opened.settimeout(patience)
         try:
             opened.sendall(raw)
             said = opened.recv(4096)
-        except (ConnectionError, TimeoutError):  # it waits for the rest, which never comes
+        except (ConnectionError, TimeoutError):  # the server waits for the rest of the request
             return "none"
     return said.split(b" ", 2)[1].decode() if said.startswith(b"HTTP/1.1 ") else "none"
 
 
 def well(port: int) -> bool:
-    """Say whether the server says that it is well."""
+    """Return True if the health check of the server succeeds."""
     question = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     return answered(port, question, patience=20.0) == "200"
 
 
 def attack(port: int, many: int, seed: int = 0) -> collections.Counter:
-    """Send requests, and count the answers by their status."""
+    """Send random requests, and return the number of responses by status."""
     rng = random.Random(seed)
     return collections.Counter(answered(port, request(rng)) for _ in range(many))
 

@@ -15,7 +15,7 @@ def _table():
 
 
 def accuracies(names):
-    """Return a wide table of the runs: ``data_set``, ``classifier`` and 100 columns, in percent."""
+    """Return a wide table of 100 runs, in percent, with columns ``data_set`` and ``classifier``."""
     if not _FILE.exists():
         pytest.skip(f"{_FILE.name} is not beside the checkout")
     table = pd.concat(_table().query("classifier == @name") for name in names)

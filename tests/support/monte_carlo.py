@@ -1,4 +1,4 @@
-"""What the draws of a Markov chain must show on any machine: convergence, and agreement."""
+"""Checks of the draws of a Markov chain: convergence, and agreement with a distribution."""
 
 import arviz as az
 import numpy as np
@@ -11,7 +11,7 @@ DRAWN = ("chain", "draw")
 
 
 def sampled_by_nuts(model, seed, draws=800):
-    """Return the chains of a model alone, without the predictions that `fit` draws."""
+    """Return the chains of a model, without the predictions that `fit` adds."""
     return nuts(model, draws=draws, tune=draws, chains=2, seed=seed)
 
 
@@ -21,7 +21,7 @@ def measured(cells, name):
 
 
 def assert_converged(tree):
-    """Check that the chains agree and say enough, whatever the number of divergences."""
+    """Check R-hat and the effective sample size of all variables. Divergences are ignored."""
     for name, sampled in tree["posterior"].data_vars.items():
         varies = sampled.std(DRAWN) > 1e-12
         assert (az.rhat(sampled).where(varies, 1) < 1.05).all(), name
@@ -29,9 +29,11 @@ def assert_converged(tree):
 
 
 def assert_quantiles(sampled, wanted, size=np.inf, levels=LEVELS):
-    """Check that the share of a chain below each of a distribution's quantiles is their level.
+    """
+    Check that the proportion of a chain below each quantile equals its level.
 
-    Within five standard errors, of the chain and of the ``size`` draws the quantiles come from.
+    The tolerance is five standard errors. These include the Monte Carlo error of the chain and, if
+    the quantiles come from draws, the error of these ``size`` draws.
     """
     for level, end in zip(levels, wanted, strict=True):
         below = (sampled <= end).mean(DRAWN)
@@ -42,5 +44,5 @@ def assert_quantiles(sampled, wanted, size=np.inf, levels=LEVELS):
 
 
 def assert_same_distribution(sampled, draws, levels=LEVELS):
-    """Check a chain against independent draws, an array with the draws first."""
+    """Check a chain against independent draws (size, ...)."""
     assert_quantiles(sampled, np.quantile(draws, levels, axis=0), len(draws), levels)

@@ -1,11 +1,11 @@
 """
-A machine that loses its power: the files of a ledger as a disk may hold them at any moment.
+Power loss: the files of a ledger as they can be on disk after the power is lost at any time.
 
-A writer is run with `disk_log.c`, which logs its writes, truncations, removals and fsyncs. Each is
-a point at which the power may go: what was synced is there, and of what was not, any part, torn
-at the borders of sectors. After each point the ledger is opened from such files: every batch that
-had been acknowledged must be there, and the whole chain must hold. Run as a script for as many
-points as wanted.
+A writer runs with `disk_log.c`, which logs its writes, truncations, removals and fsyncs. The power
+can be lost after each of these operations. Everything that was synced is then on disk, together
+with any part of the rest, torn at sector boundaries. The ledger is opened from such files. Every
+acknowledged batch must be present, and the hash chain must be intact. Run as a script to choose the
+number of points.
 """
 
 import json
@@ -27,17 +27,17 @@ _SECTOR = 512
 
 
 def write(folder, batches):
-    """Write batches, and say each where the log sees it."""
+    """Write batches, and acknowledge each one in a file that is also logged."""
     with Ledger(f"{folder}/eval.db") as ledger, open(f"{folder}/a.said", "wb", buffering=0) as said:
         for number in range(batches):
             if number % 7 == 6:
-                ledger.close()  # checkpoints, and removes the log beside the file
+                ledger.close()  # runs a checkpoint, and removes the write-ahead log
             ledger.record("classifier", f"0-{number}", counts(0, number))
             said.write(f"{number}\n".encode())
 
 
 def logged(folder, batches):
-    """Run a writer under the log; return the files before it and what it did."""
+    """Run a writer with logging, and return the initial files and the logged operations."""
     folder, library = Path(folder), Path(folder) / "disk_log.so"
     source = Path(__file__).with_name("disk_log.c")
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
@@ -60,7 +60,7 @@ def parsed(raw):
 
 
 class Disk:
-    """What is durable of every file, and what is not yet."""
+    """Durable contents of every file, and pending operations that are not synced."""
 
     def __init__(self, files):
         self.durable, self.pending = {k: bytearray(v) for k, v in files.items()}, []
@@ -74,7 +74,7 @@ class Disk:
             self.pending.append((kind, name, offset, data))
 
     def after_power_loss(self, rng):
-        """Return files with any part of what was not synced."""
+        """Return the durable files with a random part of the pending operations applied."""
         files = {name: bytearray(data) for name, data in self.durable.items()}
         chance = rng.choice([0.0, 0.3, 0.7, 1.0])
         for kind, name, offset, data in self.pending:
@@ -102,7 +102,7 @@ def apply(files, kind, name, offset, data):
 
 
 def points(number, seed, batches):
-    """Lose the power at so many points of an honest disk, and of one that ignores fsync."""
+    """Simulate power losses with a correct disk, and with one that ignores fsync as a control."""
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         start, done = logged(folder, batches)
@@ -117,7 +117,11 @@ def points(number, seed, batches):
 
 
 def lose(where, start, done, each_step, seed):
-    """Lose the power after every step; return how often, what was acknowledged, what was lost."""
+    """
+    Simulate power losses after every operation.
+
+    Returns the number of losses, the number of acknowledged batches, and the failures.
+    """
     rng, lost, tried = random.Random(seed), [], 0
     disk, acknowledged = Disk(start), 0
     for place, step in enumerate(done):

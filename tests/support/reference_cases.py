@@ -1,4 +1,4 @@
-"""Reference figures computed independently of this package, as pytest parameters; data files."""
+"""Independently computed reference values, as pytest parameters, and paths of data files."""
 
 import json
 from functools import cache
@@ -13,13 +13,13 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 
 @cache
 def _all_cases():
-    # A file that is no list holds the figures of one test, which reads it itself.
+    # A file that does not contain a list belongs to a single test, which reads it directly.
     found = [json.loads(path.read_text()) for path in REFERENCE.glob("*.json")]
     return [case for each in found if isinstance(each, list) for case in each]
 
 
 def cases(*prefixes):
-    """Return the cases whose id starts with one of the prefixes, one pytest parameter each."""
+    """Return the cases with an id that starts with one of the prefixes, as pytest parameters."""
     chosen = [case for case in _all_cases() if case["id"].startswith(prefixes)]
     assert chosen, f"no reference case starts with {prefixes}"
     return [pytest.param(case, id=case["id"]) for case in sorted(chosen, key=lambda c: c["id"])]
@@ -32,7 +32,7 @@ def folded_cells(inputs):
 
 
 def data_file(name):
-    """Return the path of a data file (``uci/iris.csv``), or skip the test where it is missing."""
+    """Return the path of a data file (``uci/iris.csv``), or skip the test if it is missing."""
     path = DATA / name
     if not path.exists():
         pytest.skip(f"data/{name} is not beside this checkout")

@@ -1,8 +1,8 @@
-"""Seeds other than those written: what only holds for the draws of one seed fails then.
+"""Shift all random seeds, to find tests that only pass with the seed in their source.
 
-BAYESCM_TEST_SEED=1 shifts every seed, of the tests and of the package, by one. Modules that worker
-processes import import this one, so that they shift theirs too. For ``pytest tests``: docstrings
-print what the seeds written there give.
+BAYESCM_TEST_SEED=1 shifts every seed in the tests and in the package by one. Modules that are
+imported by worker processes import this module, so that their seeds are shifted too. Use it with
+``pytest tests`` only, because the output in doctests depends on the original seeds.
 """
 
 import os
@@ -24,7 +24,7 @@ class _Sequence(np.random.SeedSequence):
         super().__init__(_shifted(entropy), **keywords)
 
 
-# Once, also where doctests import this file under another name.
+# The shift is applied once, even if doctests import this file under another name.
 if SHIFT and np.random.SeedSequence.__name__ != _Sequence.__name__:
     np.random.default_rng = lambda seed=None: _default_rng(_shifted(seed))
     np.random.SeedSequence = _Sequence

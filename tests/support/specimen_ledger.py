@@ -1,8 +1,8 @@
-"""A ledger with batches of every type, and everything that its monitors conclude from it.
+"""A saved ledger with batches of every type, and the recorded results of its monitors.
 
-``python tests/support/specimen_ledger.py`` writes ``tests/online/specimens`` anew. The files were
-written before the summed forms of item scores, labels and forecasts became evidence of their types;
-later versions open the ledger and give the recorded figures. They are not replaced.
+Every version of the package must open the ledger and reproduce the recorded results. The files in
+``tests/online/specimens`` are therefore not replaced. ``python tests/support/specimen_ledger.py``
+only writes the files that are missing.
 """
 
 import json
@@ -37,7 +37,7 @@ def _rng(kind, day):
 
 
 def _level(day):
-    """Return how often a prediction is right; that of a correction is 100 days on."""
+    """Return the probability of a correct prediction. Corrections have 100 added to the day."""
     return 0.85 if day % 100 < CHANGE else 0.55
 
 
@@ -59,7 +59,7 @@ def two_classes(day):
 
 
 def probabilities(day):
-    """Return probabilities that are right until the change, and then too extreme."""
+    """Return probabilities that are calibrated before the change, and too extreme afterwards."""
     rng = _rng(3, day)
     log_odds = rng.normal(-1, 1.3, 300)
     slope = 1.0 if day % 100 < CHANGE else 0.3
@@ -78,20 +78,20 @@ def scores(day):
 
 
 def marks(day):
-    """Return marks from 1 to 5 of named items."""
+    """Return scores from 1 to 5 of named items."""
     score = 1 + _rng(5, day).binomial(4, _level(day), 40)
-    items = [f"q{day % 3}.{k}" for k in range(40)]  # the items come back every third day
+    items = [f"q{day % 3}.{k}" for k in range(40)]  # the items are repeated every third day
     return bcm.from_item_scores(pd.Series(score, index=items), range=(1, 5))
 
 
 def errors(day):
-    """Return errors without an end; lower is better."""
+    """Return errors with unlimited range. Lower is better."""
     error = _rng(6, day).gamma(2, 1 / _level(day) ** 2, 120).round(3)
     return bcm.from_item_scores(error, lower_is_better=True)
 
 
 def tags(day):
-    """Return several labels of each example."""
+    """Return multilabel examples."""
     rng = _rng(7, day)
     actual = rng.random((40, 3)) < [0.5, 0.3, 0.6]
     predicted = actual ^ (rng.random((40, 3)) > _level(day))
@@ -130,7 +130,7 @@ def ratings(day):
 
 
 def partly_labelled(day):
-    """Return predictions and answers of a judge, with some labels."""
+    """Return predictions and labels of a judge, with some human labels."""
     rng = _rng(11, day)
     actual = rng.integers(0, 2, 160)
     labels = [LABELS[a] if index % 2 else None for index, a in enumerate(actual)]
@@ -165,7 +165,7 @@ BATCHES = {
     "found": found, "ratings": ratings, "partly labelled": partly_labelled,
     "three chances": three_chances,
 }  # fmt: skip
-# Their posteriors are sampled, a second for each batch.
+# Evidence with sampled posteriors, which take a second per batch.
 SAMPLED = ("ratings", "three chances")
 _ITEMS = {"floor": 0.8, "reference": 3, "rate": 0.2, "horizon": 100}
 RULES: dict[str, dict[str, Any]] = {
@@ -182,7 +182,7 @@ RULES: dict[str, dict[str, Any]] = {
     "partly labelled": {"floor": {"recall": 0.75}, "rate": 0.2},
     "three chances": {},
 }
-# Settings of `Monitor` other than the defaults.
+# Settings of `Monitor` that differ from the defaults.
 OTHER: dict[str, dict[str, Any]] = {
     "counts": {"measures": ["f1_macro", "recall"], "forgetting": 0.9},
     "two classes": {"concentration": 1.0, "measures": ["f1", "mcc"], "window": 3},
@@ -198,12 +198,12 @@ OTHER: dict[str, dict[str, Any]] = {
 
 
 def write_ledger(path: Path) -> None:
-    """Write eleven days of every monitor: one batch late, one corrected, alarms acknowledged."""
+    """Write eleven days of every monitor, with a late batch, a correction and seen alarms."""
     for name, batch in BATCHES.items():
         edges = np.linspace(-3, 4, 21) if name == "scores" else None
         days = 4 if name in SAMPLED else DAYS
         with online.Monitor(str(path), name, edges=edges) as monitor:
-            for day in (0, 2, 1, *range(3, days)):  # the second day comes late
+            for day in (0, 2, 1, *range(3, days)):  # the second day is added late
                 monitor.add(day_name(day), batch(day))
             monitor.add("day 3 again", batch(103), at=day_name(3), corrects=day_name(3))
             if name not in SAMPLED:
@@ -215,7 +215,7 @@ def write_ledger(path: Path) -> None:
 
 @contextmanager
 def ledger() -> Iterator[str]:
-    """Give the saved ledger as a database in a new file."""
+    """Yield the path of a new database with the saved ledger."""
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "eval.db"
         with closing(sqlite3.connect(store)) as connection:
@@ -224,7 +224,7 @@ def ledger() -> Iterator[str]:
 
 
 def concluded(name: str) -> dict[str, Any]:
-    """Return everything that a saved monitor concludes."""
+    """Return all results of a saved monitor."""
     rules = RULES[name]
     with ledger() as store, online.Monitor(store, name) as monitor:
         alarms, incidents = monitor.alarms_and_incidents(**rules)
@@ -248,13 +248,13 @@ def concluded(name: str) -> dict[str, Any]:
             found["other history"] = monitor.history(last=3)
             found["other alarms"] = monitor.alarms(**further)
     for key in {"alarms", "other alarms"} & {*found}:
-        found[key] = found[key].drop(columns="direction")  # came later
+        found[key] = found[key].drop(columns="direction")  # this column is not in the saved file
     found["rules"].remove("silence")
     return {key: _plain(value) for key, value in found.items()}
 
 
 def continued(name: str) -> dict[str, Any]:
-    """Return what becomes of a saved monitor that is continued."""
+    """Return the results of a saved monitor after more batches are added."""
     batch, days = BATCHES[name], 4 if name in SAMPLED else DAYS
     with ledger() as store, online.Monitor(store, name) as monitor:
         added = {
@@ -330,7 +330,7 @@ def _column(column):
 
 
 def figures() -> dict[str, Any]:
-    """Return all figures of the saved ledger."""
+    """Return all results of the saved ledger."""
     every = {f"{name}: concluded": concluded(name) for name in BATCHES}
     every |= {f"{name}: continued": continued(name) for name in BATCHES}
     return every | {"whole": whole_ledger()}

@@ -1,18 +1,18 @@
-"""Stores for the tests: SQLite in a folder of the test, PostgreSQL where the tests have one."""
+"""Stores for the tests: SQLite in a temporary folder and, if available, PostgreSQL."""
 
 import os
 from contextlib import contextmanager
 from uuid import uuid4
 
-# The URL of a server on which databases may be made. Without it the tests of every store run with
-# SQLite alone, and one skipped test says so.
+# The URL of a server on which databases can be created. Without it, tests of stores use SQLite
+# only, and a skipped test reports this.
 POSTGRES = os.environ.get("BAYESCM_TEST_POSTGRES")
 STORES = ["sqlite", "postgresql"] if POSTGRES else ["sqlite"]
 
 
 @contextmanager
 def empty_store(kind, folder):
-    """Yield the address of an empty store, and remove it afterwards."""
+    """Yield the URL of an empty store, and remove the store afterwards."""
     if kind == "sqlite":
         yield f"sqlite:///{folder}/eval.db"
         return

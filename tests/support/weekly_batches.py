@@ -1,4 +1,4 @@
-"""Series of batches for the tests of online evaluations."""
+"""Series of batches for the tests of online evaluation."""
 
 import numpy as np
 
