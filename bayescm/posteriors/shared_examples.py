@@ -40,8 +40,8 @@ _WEIGHT = 0.5  # gamma shape of the weight of each pseudo-example, as for item s
 # The largest number of examples whose values are computed. Half of them are the examples in which
 # the classifiers differ most.
 _MOST_EXAMPLES = 400
-# The number of examples is limited such that their weights (examples times sample size) do not
-# exceed this number. At least ten examples are used.
+# Limit of the number of chosen examples times the sample size, which is the size of `weights`. At
+# least ten examples are chosen.
 _MOST_NUMBERS = 4e6
 _FEWEST_EXAMPLES = 10
 
@@ -64,10 +64,7 @@ class SharedExamples:
         self.index = _chosen(rows, len(weight))
 
     def weights(self) -> np.ndarray:
-        """Return the weights of the sample and, per chosen example, with a copy of it added.
-
-        The shape is (1 + m, n).
-        """
+        """Return weights (1 + m, n): of the sample, then with each chosen example added again."""
         weights = np.tile(self.weight, (1 + len(self.index), 1))
         weights[np.arange(len(self.index)) + 1, self.index] += 1
         return weights

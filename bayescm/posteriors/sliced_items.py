@@ -77,7 +77,7 @@ class SlicedItems(Posterior):
         return plain and clusters_of(self.evidence, self.unit) is None
 
     def distance(self, first: int, second: int) -> np.ndarray | None:
-        """Return the differences between two systems in each item, or None if not needed."""
+        """Return the absolute differences between two systems by item, or None if not needed."""
         return None
 
     def by(self, dim: str) -> Posterior:

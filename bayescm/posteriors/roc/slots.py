@@ -1,5 +1,5 @@
 r"""
-Slots between the observed scores, in which the score of a new example can be, and their weights.
+The slots that the score of a new example can fall into, and their Dirichlet parameters.
 
 The *slots* are the open intervals between neighbouring scores, the intervals beyond both ends, and
 the scores that several examples share. Given the sample, the probabilities of the slots in each
