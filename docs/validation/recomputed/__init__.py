@@ -1,15 +1,20 @@
 """
-Answers of the package beside the same answers recomputed by other code, one file for each theme.
+Results of the package compared with independent computations, one module per topic.
 
-A theme recomputes by numpy, scipy or PyMC what the documentation says is computed, and takes from
-the package the answer alone. ``python docs/validation recomputed --table THEME`` writes
-``docs/results/recomputed_THEME.csv``, a row for each figure: the ``question``, the ``answer``
-(such as the lower limit), the figure of the ``package`` and that ``recomputed``, the standard
-``error`` of their difference, and the ``difference`` in units of it. What is recomputed by draws
-takes a thousand of them for each replication. A theme of many figures has a row for each question
-instead: how many ``figures`` were compared, how far apart they were at most (``difference``) and in
-units of their standard errors (``in_errors``), where that was (``answer``), and how many were more
-than `BEYOND` standard errors apart.
+Each module computes documented results with numpy, scipy or PyMC, and uses the package only for the
+results to compare. ``python docs/validation recomputed --table THEME`` writes
+``docs/results/recomputed_THEME.csv``. The table has a row for each figure, with these columns:
+
+- ``question``: the kind of result;
+- ``answer``: the figure, such as the lower limit;
+- ``package``, ``recomputed``: both values;
+- ``error``: the standard error of their difference;
+- ``difference``: their difference in standard errors.
+
+Computations by simulation use a thousand draws per replication. A module with many figures has a
+row for each question instead, with the number of ``figures``, the largest absolute difference
+(``difference``), the largest difference in standard errors (``in_errors``) and its figure
+(``answer``), and the number of differences above `BEYOND` standard errors.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-# Rounding of what is exact on either side.
+# Rounding error of exact results.
 ROUNDING = 1e-9
 TAILS = {"lower": 0.025, "upper": 0.975}
-# Standard errors that hundreds of figures which are right are hardly ever apart.
+# Number of standard errors that correct figures rarely exceed, even among hundreds of them.
 BEYOND = 4.0
 
 
@@ -35,7 +40,7 @@ class Figure(NamedTuple):
 def rows(
     question: str, package: Mapping[str, Figure], recomputed: Mapping[str, Figure]
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for every answer that is recomputed."""
+    """Yield a row for every recomputed figure."""
     for answer, own in recomputed.items():
         theirs = package[answer]
         error = float(np.sqrt(theirs.error**2 + own.error**2 + ROUNDING**2))
@@ -50,7 +55,7 @@ def rows(
 
 
 def summarised(figures: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for every question: how many figures it has, and how far apart they are."""
+    """Yield a row for every question, with its number of figures and the largest differences."""
     for question, group in pd.DataFrame(figures).groupby("question", sort=False):
         in_errors = group["difference"].abs()
         yield {
@@ -65,13 +70,13 @@ def summarised(figures: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, An
 
 def figures_of_draws(draws: np.ndarray, effective: float | None = None) -> Mapping[str, Figure]:
     """
-    Return mean and equal-tailed 95% limits of draws, undefined ones left out.
+    Return the mean and the equal-tailed 95% limits of draws, without undefined ones.
 
     Parameters
     ----------
     draws : ndarray, shape (n,)
     effective : float, optional
-        How many independent draws they are worth; by default all are independent.
+        Effective number of independent draws. By default all draws are independent.
     """
     draws = draws[~np.isnan(draws)]
     size = len(draws) if effective is None else effective
@@ -85,6 +90,6 @@ def figures_of_draws(draws: np.ndarray, effective: float | None = None) -> Mappi
 
 
 def _step(draws, value):
-    """Return how far apart the values beside a quantile are, as shares of n examples may be."""
+    """Return half the distance between the values next to a quantile, for discrete draws."""
     above, below = draws[draws > value + ROUNDING], draws[draws < value - ROUNDING]
     return (above.min() - below.max()) / 2 if len(above) and len(below) else 0.0

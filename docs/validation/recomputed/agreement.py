@@ -1,13 +1,14 @@
 r"""
 Agreement of raters: published formulas by loops over labels, and draws of a Dirichlet process.
 
-Points are recomputed label by label: Fleiss' kappa and Gwet's AC1 by every rater's share of the
-labels of an example, alpha by Krippendorff's coincidences of ordered pairs of labels. The posterior
-of how often examples get which labels is that of a Dirichlet process with a prior of two examples,
-broken like a stick: each is labelled by the raters of an example that is drawn from the sample, at
-random. The published table is that of twelve subjects, four raters and five classes in Gwet (2014),
-Handbook of Inter-Rater Reliability (4th ed.), Advanced Analytics, with the figures printed there
-and, for classes in order, in Krippendorff (2011), Computing Krippendorff's alpha-reliability.
+Point estimates are recomputed label by label. Fleiss' kappa and Gwet's AC1 use the class shares of
+each example's labels. Alpha uses Krippendorff's coincidences of ordered pairs of labels. The
+posterior of the label patterns is a Dirichlet process with a prior of weight two, sampled by stick
+breaking. The raters of a prior example are those of a random example in the sample, and they label
+it at random. The published table of twelve subjects, four raters and five classes is from Gwet
+(2014), Handbook of Inter-Rater Reliability (4th ed.), Advanced Analytics. Its figures are from
+there and, for ordered classes, from Krippendorff (2011), Computing Krippendorff's
+alpha-reliability.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +33,7 @@ PUBLISHED = (
     ).T
     + MISSING
 )
-# As printed, to so many digits.
+# Printed values, with their numbers of digits.
 PRINTED = {
     "agreement": (0.81818, 5),
     "fleiss_kappa": (0.76117, 5),
@@ -46,7 +47,7 @@ PACKAGE_DRAWS, CHUNK = 4000, 500
 
 
 class Setting(NamedTuple):
-    """The numbers of classes, raters and examples, and the share of labels that are missing."""
+    """Numbers of classes, raters and examples, and proportion of missing labels."""
 
     classes: int
     raters: int
@@ -65,7 +66,7 @@ CASES = {
 
 
 def sample_of(rng: np.random.Generator, setting: Setting) -> np.ndarray:
-    """Return labels (example, rater), `MISSING` where there is none."""
+    """Return labels (example, rater), with `MISSING` for missing ones."""
     shape = (setting.n, setting.raters)
     truth = rng.integers(setting.classes, size=(setting.n, 1))
     guess = rng.integers(setting.classes, size=shape)
@@ -75,12 +76,12 @@ def sample_of(rng: np.random.Generator, setting: Setting) -> np.ndarray:
 
 
 def beyond_chance(observed: Any, chance: Any) -> Any:
-    """Return an agreement beyond chance."""
+    """Return the chance-corrected agreement."""
     return (observed - chance) / (1 - chance)
 
 
 def points(labels: np.ndarray, classes: int) -> dict[str, float]:
-    """Return the published formulas of labels (example, rater)."""
+    """Return the point estimates from labels (example, rater), by the published formulas."""
     of_examples = [row[row != MISSING] for row in labels]
     several = [row for row in of_examples if len(row) > 1]
     pairs = [[(a, b) for a, b in permutations(row, 2)] for row in several]
@@ -110,7 +111,7 @@ def points(labels: np.ndarray, classes: int) -> dict[str, float]:
 
 
 def distances(number: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the squared distances of classes by the numbers of their labels, (..., C, C)."""
+    """Return the squared distances between classes (..., C, C), given the numbers of labels."""
     classes = number.shape[-1]
     rank = np.arange(classes)
     ordinal = np.zeros((*number.shape, classes))
@@ -132,9 +133,9 @@ def of_population(labels: np.ndarray, mass: np.ndarray, classes: int) -> dict[st
     Parameters
     ----------
     labels : ndarray, shape (S, N, R)
-        Of N kinds of examples, in S populations.
+        Labels of N kinds of examples, in S populations.
     mass : ndarray, shape (S, N)
-        How common each kind is.
+        Proportion of each kind.
     """
     votes = (labels[..., None] == np.arange(classes)).astype(float)  # (S, N, R, C)
     number = votes.sum(2)
@@ -168,7 +169,7 @@ def of_population(labels: np.ndarray, mass: np.ndarray, classes: int) -> dict[st
 def populations(
     rng: np.random.Generator, labels: np.ndarray, classes: int, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return kinds of examples (S, N, R) in populations of the posterior, and their masses."""
+    """Return kinds of examples (S, N, R) in posterior draws of populations, and their masses."""
     seen = rng.gamma(1.0, size=(size, len(labels)))
     left = np.cumprod(rng.beta(PRIOR_EXAMPLES, 1, (size, STICKS)), axis=1)
     sticks = np.concatenate([np.ones((size, 1)), left[:, :-1]], axis=1) - left
@@ -217,7 +218,7 @@ def figures(replications: Replications, *setting: Any) -> Iterator[Mapping[str, 
 
 
 def table_rows(replications: Replications, *setting: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for the points, the printed figures and the posteriors of a case."""
+    """Yield a row each for the point estimates, the printed figures and the posteriors."""
     yield from summarised(figures(replications, *setting))
 
 

@@ -1,14 +1,17 @@
 r"""
-The best of many: its optimism by loops over resamples and by a quadrature of its own.
+The best of many classifiers: its optimism, by loops over resamples and by a separate quadrature.
 
-Twenty classifiers, of the same accuracy or of accuracies that are spread, answer the same 120
-examples. The bootstrap selects the best one in each resample, example by example, and measures it
-on those that were not drawn (Tsamardinos et al. 2018, doi:10.1007/s10994-018-5714-4). The other
-estimate takes the true accuracies for a sample of a Student t distribution with two degrees of
-freedom and is the mean of the error of the selected one, by sums over a grid of location, scale and
-error: a flat prior of the location, a half-Cauchy one of the scale in units of the median error of
-a classifier beyond what all have in common. The optimism is the mean of both; limits without it are
-those of a beta distribution.
+Twenty classifiers with equal or different accuracies predict the same 120 examples. There are two
+estimates of the optimism:
+
+- The bootstrap selects the best classifier in each resample, and evaluates it on the examples that
+  were not drawn (Tsamardinos et al. 2018, doi:10.1007/s10994-018-5714-4).
+- The true accuracies are treated as a sample from a Student t distribution with two degrees of
+  freedom. The optimism is the expected error of the selected classifier, by sums over a grid of
+  location, scale and error. The location has a flat prior. The scale has a half-Cauchy prior, in
+  units of the median error of a classifier without the component shared by all.
+
+The optimism is the mean of both. Limits without the optimism are quantiles of a beta distribution.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,13 +30,13 @@ SPREADS = (0.0, 0.05, 0.15)
 CASES = dict(enumerate([(spread,) for spread in SPREADS], start=1))
 SCALES = np.geomspace(0.03, 12, 50)  # in units of the median error
 LOCATIONS, ERRORS = np.linspace(-1, 1, 31), np.linspace(-5, 5, 101)
-# The package's own grids leave out what lies beyond them: a twentieth of a standard error of a
-# classifier's accuracy of 120 examples is allowed for.
+# Tolerance for the finite grids of the package: about a twentieth of the standard error of an
+# accuracy from 120 examples.
 GRIDS = 0.002
 
 
 def right_answers(rng: np.random.Generator, spread: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the truth (n,), and which answers are right (M, n), correlated between classifiers."""
+    """Return true classes (n,), and a mask of correct predictions (M, n), which are correlated."""
     accuracy = np.clip(0.7 + spread * rng.standard_normal(CLASSIFIERS), 0.5, 0.95)
     shared = rng.standard_normal(EXAMPLES)
     latent = np.sqrt(0.5) * (shared + rng.standard_normal((CLASSIFIERS, EXAMPLES)))
@@ -41,7 +44,7 @@ def right_answers(rng: np.random.Generator, spread: float) -> tuple[np.ndarray, 
 
 
 def by_bootstrap(right: np.ndarray, rng: np.random.Generator) -> tuple[Figure, np.ndarray]:
-    """Return the accuracy of the best out of its resample, and accuracies in each (B, M)."""
+    """Return the out-of-resample accuracy of the best, and all accuracies by resample (B, M)."""
     inside, outside = [], []
     for _ in range(RESAMPLES):
         drawn = rng.integers(0, EXAMPLES, EXAMPLES)
@@ -52,7 +55,7 @@ def by_bootstrap(right: np.ndarray, rng: np.random.Generator) -> tuple[Figure, n
 
 
 def by_shrinkage(points: np.ndarray, inside: np.ndarray) -> float:
-    """Return the mean of the error of the best, where the truths are a sample of a Student t."""
+    """Return the expected error of the best, given a Student t population of accuracies."""
     apart = inside - inside.mean(1, keepdims=True)
     variance = apart.var(0) * len(points) / (len(points) - 1)
     typical = np.sqrt(np.median(variance))
@@ -66,7 +69,7 @@ def by_shrinkage(points: np.ndarray, inside: np.ndarray) -> float:
             truth = points[:, None] - sd[:, None] * ERRORS
             density = stats.t.pdf(truth, 2, location, scale * typical) * normal
             logs = np.log(density.sum(1)).sum()
-            # The step of a geometric grid is as its value.
+            # The step of a geometric grid is proportional to its value.
             weights.append(logs + np.log(scale / (1 + scale**2)))
             means.append(density[best] @ ERRORS * sd[best] / density[best].sum())
     share = np.exp(np.array(weights) - max(weights))

@@ -1,10 +1,11 @@
 """
 Decision curves and expected costs of weighted probabilities, by draws of three beta distributions.
 
-At a threshold the sensitivity, the false positive rate and the prevalence are independent, each a
-beta distribution with half an example added to either side. Weights that are counts are examples;
-importance weights leave every rate as many examples as Kish's effective number of its class, and
-the prevalence that of the sample. The net benefit of the sample is Vickers and Elkin's formula.
+At a threshold, the sensitivity, the false positive rate and the prevalence have independent beta
+posteriors, with half an example added to either side. Weights that are counts represent examples.
+With importance weights, each rate has Kish's effective number of examples of its class, and the
+prevalence has the effective number of the sample. The net benefit in the sample is computed by the
+formula of Vickers and Elkin.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ PACKAGE_DRAWS = 40_000
 
 
 class Setting(NamedTuple):
-    """What weights are, the number of examples, and whether the prevalence is known to be .1."""
+    """Meaning of the weights, number of examples, and whether the prevalence is known (0.1)."""
 
     weights: str
     n: int
@@ -39,12 +40,12 @@ CASES = {
 
 
 def kish(weight: np.ndarray) -> np.ndarray:
-    """Return weights whose sum is the effective number of examples."""
+    """Return weights, scaled to sum to Kish's effective number of examples."""
     return weight * weight.sum() / (weight**2).sum()
 
 
 def share(draws: np.ndarray) -> Figure:
-    """Return how often something is so, with its standard error."""
+    """Return the proportion of draws in which an event occurs, with its standard error."""
     value = float(draws.mean())
     return Figure(value, np.sqrt(max(value * (1 - value), 1 / len(draws)) / len(draws)))
 

@@ -1,14 +1,16 @@
 """
-Curves of few distinct scores: areas and average precision from the order of the scores.
+Curves from few distinct scores: areas and average precision from the ranks of the scores.
 
-Recomputed as the model `scores` says: the examples of a class lie on the line of the scores with
-half of one example outside the group at each value and the rest on the value; what lies in a gap of
-the class is spread evenly over the slots that the other class leaves there, c - 1 of them on a
-value that c of its examples share. The weights of both classes on the slots are Dirichlet
-distributed, and both rates are straight lines within a slot, but for the precision at a score that
-several examples share, a threshold that cannot be split: it is that behind the score. Scores take
-five values; an example is alone, stands for several (``counts``), or is weighted by importance,
-where each class has Kish's effective number of examples. The prevalence is known to be .02, or .3.
+The computation follows the documentation of the model `scores`. The weight of the examples of a
+class at a score is divided: half an example goes to the gap on each side, and the rest stays on the
+score. The weight in a gap is spread evenly over its slots. A score that c examples of the other
+class share counts as c - 1 slots. The probabilities of the slots are Dirichlet distributed in both
+classes. Both rates are linear within a slot. A threshold cannot split a shared score, where the
+precision is therefore evaluated after the score.
+
+Scores have five distinct values. Each example counts once, represents several examples
+(``counts``), or has an importance weight. In the last case, each class has Kish's effective number
+of examples. The prevalence is known (0.02 or 0.3).
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +29,7 @@ DRAWS_EACH, PACKAGE_DRAWS, STEPS = 100, 4000, 16
 
 
 class Setting(NamedTuple):
-    """What weights are, the number of examples, and the prevalence of the population."""
+    """Meaning of the weights, number of examples, and prevalence of the population."""
 
     weights: str
     n: int
@@ -45,17 +47,17 @@ CASES = {
 
 def slot_weights(totals: np.ndarray, others: np.ndarray) -> np.ndarray:
     """
-    Return the weights of a class on its slots.
+    Return the weights of a class on its slots, (2 V + 1,).
 
-    They are in the gap above the first value, on the first value, below it, and so on, (2 V + 1,).
+    The slots are the gap above the first value, the first value, the gap below it, and so on.
 
     Parameters
     ----------
     totals, others : ndarray, shape (V,)
-        How many examples of the class, and of the other one, have each value, the highest first.
+        Number of examples of this class, and of the other class, with each value, highest first.
     """
     weights = np.zeros(2 * len(totals) + 1)
-    waiting, gap = 0.0, []  # what lies in the gap so far, and its slots with their widths
+    waiting, gap = 0.0, []  # the weight in the current gap, and its slots with their widths
     for value, (own, other) in enumerate(zip(totals, others, strict=True)):
         gap.append((2 * value, 1.0))
         if own == 0:
@@ -77,7 +79,7 @@ def spread(weights: np.ndarray, gap: list[tuple[int, float]], amount: float) -> 
 
 
 def dirichlet_draws(rng: np.random.Generator, weights: np.ndarray, size: int) -> np.ndarray:
-    """Return draws (size, slots); a slot without weight has none."""
+    """Return Dirichlet draws (size, slots). A slot without weight has probability 0."""
     return rng.dirichlet(np.maximum(weights, 1e-12), size)
 
 
@@ -85,9 +87,9 @@ def recomputed(
     rng: np.random.Generator, totals: np.ndarray, prevalence: float, size: int
 ) -> Mapping[str, np.ndarray]:
     """
-    Return draws of both measures given the totals (2, V) of negatives and positives.
+    Return draws of both measures, given the totals (2, V) of negatives and positives.
 
-    Every value is taken to be that of several examples.
+    Every value is treated as shared by several examples.
     """
     fpr, tpr = (
         np.concatenate(

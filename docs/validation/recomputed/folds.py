@@ -1,28 +1,30 @@
 r"""
 Cross-validations: importance sampling of the documented models, and conjugate draws of pairs.
 
-Of two classes only the difference d of the two columns' effects moves the rates. With K folds, n_j
-examples of class j, u^2 = 1 / n_0 + 1 / n_1 and t the spread of the thresholds,
+With two classes, the rates depend only on the difference d of the effects of the two columns. With
+K folds, n_j examples of class j, u^2 = 1 / n_0 + 1 / n_1 and t the spread of the thresholds,
 
     logit recall_k      = logit r + d + a + d_k + a_k
     logit specificity_k = logit s - d + a - d_k + a_k
     d ~ N(0, .4 t^2),  d_k ~ N(0, .6 t^2),  a ~ N(0, rho u^2),  a_k ~ N(0, (1 - rho) u^2)
     t ~ half-t_2(.3 u^(2/3)),  r, s ~ Beta(1/2, 1/2),  rho = 1 - 1 / K.
 
-With smaller training sets than all but one fold, u is larger by the root of how many times smaller
-they are, in the prior of t and for a and a_k. The effects of a fold are summed over a product of
-Gauss-Hermite nodes; t, d and a are drawn from their priors, and the rates that were tested from an
+If training sets are smaller than all folds but one, u is multiplied by the square root of the
+ratio, in the prior of t and for a and a_k. The effects of a fold are summed over a product of
+Gauss-Hermite nodes. t, d and a are drawn from their priors, and the tested rates from an
 overdispersed posterior of the summed table.
-The pairs of `paired_folds` are conjugate draws of the joint outcomes, moved by effects whose spread
-is weighted by the scaled chi-squared densities of the documentation.
 
-Learning curves are those of a classifier that keeps which examples it was trained on and tested
-with: its tables are counted from these, and training sets must be disjoint from the tests, of the
-size that was asked for, with the shares of the classes, and nested.
+The draws of `paired_folds` are conjugate draws of the joint outcomes plus random effects. The
+spreads of the effects are weighted by the scaled chi-squared densities in the documentation.
 
-The tables are those of stratified folds of UCI sets (naive Bayes, and a tree with five examples a
-leaf at least): sonar (doi:10.24432/C5T01Q), 5 folds; Haberman's survival (doi:10.24432/C5XK51), 10;
-contraceptive method choice (doi:10.24432/C59W2D), three classes, 5 folds.
+Learning curves use a classifier that records its training and test examples, from which the tables
+are counted. Training sets must be nested, disjoint from the test sets, and of the requested size
+with the class proportions of the sample.
+
+The tables come from stratified folds of UCI data sets, with naive Bayes and a tree with at least
+five examples per leaf: sonar (doi:10.24432/C5T01Q), 5 folds; Haberman's survival
+(doi:10.24432/C5XK51), 10 folds; contraceptive method choice (doi:10.24432/C59W2D), three classes,
+5 folds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -103,7 +105,7 @@ LEARNING_SIZES = (20, 60, 120)
 
 
 def measures_of_rates(shares: np.ndarray, recall: np.ndarray, specificity: np.ndarray) -> dict:
-    """Return measures of two classes from (positive share, recall, specificity)."""
+    """Return measures of two classes, given prevalence, recall and specificity."""
     tp, fn = shares * recall, shares * (1 - recall)
     tn, fp = (1 - shares) * specificity, (1 - shares) * (1 - specificity)
     return {
@@ -117,7 +119,7 @@ def measures_of_rates(shares: np.ndarray, recall: np.ndarray, specificity: np.nd
 
 
 def _proposals(folds, size, rng, smaller, share):
-    """Return log weights, and draws of measures: expected over training sets, and of the folds."""
+    """Return log weights, and draws of measures for both estimands (parameter and finite)."""
     number = len(folds)
     totals = folds.sum((0, 2))
     u = np.sqrt((1 / totals).sum())
@@ -153,7 +155,7 @@ def _proposals(folds, size, rng, smaller, share):
         chance = np.exp(terms - whole[:, None]).cumsum(-1)
         at = (chance < rng.random((size, 1))).sum(-1).clip(max=len(nodes) - 1)
         effect = moved[np.arange(size), at]
-        # The luck of the examples, a, is no part of the classifiers at hand.
+        # The sampling effect a of the training examples is not part of the fold classifiers.
         fold_rates[:, k] = expit(level + np.stack([-d, d], -1) + effect)
     share = totals[1] / totals.sum() if share is None else share
     at_hand = measures_of_rates(share, fold_rates[..., 1], fold_rates[..., 0])
@@ -165,7 +167,7 @@ def _proposals(folds, size, rng, smaller, share):
 
 
 def _expected(level, spread, easy, totals, number, share):
-    """Return the mean of each measure over training sets, without what the rates carry twice."""
+    """Return the mean of each measure over training sets, without counting variation twice."""
     u = np.sqrt((1 / totals).sum())
     left = np.maximum(0, 1 - 2 * (RHO + (1 - RHO) / number))
     apart = np.maximum(0, 1 - 2 * (1 - 1 / number + 1 / number**2))
@@ -183,7 +185,7 @@ def _expected(level, spread, easy, totals, number, share):
 
 
 def resampled(log_weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """Return indices of draws in proportion to their weights, and how many these are worth."""
+    """Return indices of draws resampled by their weights, and the effective sample size."""
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
     positions = (np.arange(len(weights)) + rng.random()) / len(weights)
@@ -200,10 +202,10 @@ def by_importance(
     share: float | None = None,
 ) -> tuple[dict[str, dict[str, np.ndarray]], float]:
     """
-    Return draws of measures by estimand, and how many independent ones they are worth.
+    Return draws of measures by estimand, and the effective sample size.
 
-    Training sets may be smaller than all but one fold, so many times, and the share of positives
-    may be another one than that of the counts.
+    ``smaller`` is the ratio by which training sets are smaller than all folds but one. ``share`` is
+    a prevalence that differs from the counts.
     """
     parts = [
         _proposals(folds, min(CHUNK, size), rng, smaller, share)
@@ -219,7 +221,7 @@ def by_importance(
 
 
 def package_figures(row: Any) -> dict[str, Figure]:
-    """Return the package's figures; a mean is known twice as well as a bound, at least."""
+    """Return the package's figures. A mean is assumed to have half the error of a bound."""
     bound = Figure(0.0, row["error"])
     return {
         "mean": Figure(row["mean"], row["error"] / 2),
@@ -248,20 +250,21 @@ def figures(replications: Replications, table: str) -> Iterator[Mapping[str, Any
 
 def moments(folds: np.ndarray, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the variance over folds of the numbers of events, and their covariance by chance.
+    Return the variance over folds of the numbers of events, and their sampling covariance.
 
     Parameters
     ----------
     folds : ndarray, shape (K, C, C, C)
-        By actual class and the answers of two classifiers.
+        Counts by actual class and the predictions of two classifiers.
     events : ndarray, shape (2, L, C, C, C)
-        Which outcomes are which event of each classifier.
+        Indicators of the outcomes that belong to each event of each classifier.
 
     Returns
     -------
     variance : ndarray, shape (2, 2)
-        Summed over the events.
+        Covariance over folds, summed over the events.
     covariance : ndarray, shape (2, L, 2, L)
+        Covariance expected from sampling alone.
     """
     classes = folds.shape[1]
     totals, pooled = folds.sum((2, 3)), folds.sum(0)
@@ -278,7 +281,7 @@ def moments(folds: np.ndarray, events: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def log_scaled_chi_squared(value: float, trace: float, square: float, freedom: float, mean: Any):
-    """Return the log density of a variance whose mean is known, of matrix trace and square."""
+    """Return the log scaled chi-squared density of a variance with a known mean."""
     shape = freedom * trace**2 / square / 2
     return stats.gamma.logpdf(max(value, 1e-3 * trace), shape, scale=mean / shape)
 
@@ -286,7 +289,7 @@ def log_scaled_chi_squared(value: float, trace: float, square: float, freedom: f
 def training_spreads(
     folds: np.ndarray, size: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return spreads (size, 2), in units of u, correlations (size,), and what these are worth."""
+    """Return spreads (size, 2) in units of u, correlations (size,), and the effective size."""
     classes = folds.shape[1]
     totals = folds.sum((0, 2, 3))
     u = np.sqrt(2 * np.median(1 / totals))
@@ -322,7 +325,7 @@ def training_spreads(
 def paired_tables(
     folds: np.ndarray, size: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
-    """Return draws (size, 2, C, C) of both tables, and how many independent ones they are."""
+    """Return draws (size, 2, C, C) of both tables, and the effective sample size."""
     classes, number = folds.shape[1], len(folds)
     totals = folds.sum((0, 2, 3))
     u = np.sqrt(2 * np.median(1 / totals))
@@ -347,7 +350,7 @@ def paired_tables(
 
 
 def paired_figures(replications: Replications, table: str) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for each measure and figure of the difference of two classifiers."""
+    """Yield a row for each measure and figure of the difference between two classifiers."""
     folds = PAIRS[table]
     classes = folds.shape[1]
     cells = np.argwhere(folds)
@@ -376,7 +379,7 @@ def paired_figures(replications: Replications, table: str) -> Iterator[Mapping[s
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
-    """Naive Bayes that keeps the numbers, its first column, of the examples it was used on."""
+    """Naive Bayes that records its examples by their numbers, which are in the first column."""
 
     calls: ClassVar[list] = []
 
@@ -387,14 +390,14 @@ class Recorder(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """Return answers, and keep what they were given to."""
+        """Return predictions, and record the examples."""
         answers = self.bayes_.predict(x[:, 1:])
         self.calls.append((self.train_, x[:, 0].astype(int), answers))
         return answers
 
 
 def defects(y: np.ndarray, size: int, calls: list, before: list) -> int:
-    """Return how many training sets are not of the size and kind that they should be."""
+    """Return the number of training sets with a wrong size or composition."""
     bad = 0
     for (train, test, _), (smaller, same, _) in zip(calls, before, strict=True):
         bad += bool(set(train) & set(test)) or len(set(train)) != size
@@ -434,7 +437,7 @@ def learning_rows(replications: Replications, folds: int) -> Iterator[Mapping[st
             package, own = {"point": Figure(row["point"])}, {"point": Figure(points[measure])}
             compared += rows("points", package, own)
             recomputed = figures_of_draws(draws["parameter"][measure], effective)
-            # The curve states no errors: those of an interval of the same counts.
+            # The learning curve has no errors, so the errors of an interval of its counts are used.
             counts = bcm.from_matrix(table, dims=("fold",), positive=1)
             error = float(bcm.summary(counts, measure, kind="eti")["error"].item())
             compared += rows(

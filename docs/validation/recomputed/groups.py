@@ -1,16 +1,17 @@
 r"""
 Gaps and worst slices of groups: importance sampling of robust groups, HMC of crossed attributes.
 
-The logits of the groups of `robust_groups` are given m, tau and omega a mixture of three normal
-distributions. Proposals of m are wide around the logit of all groups together, those of tau and
-omega their priors; the likelihood of a group is summed over Gauss-Hermite nodes of every part.
-Logits of groups are drawn from a part, and in it from a fine grid of standard scores.
+Given m, tau and omega, the logits of the groups in `robust_groups` have a mixture of three normal
+distributions. m is proposed from a wide distribution around the pooled logit, and tau and omega
+from their priors. The likelihood of a group is summed over Gauss-Hermite nodes of each component.
+The logit of a group is sampled by choosing a component, and then from a fine grid of standard
+scores.
 
-The cells of `crossed_groups` are drawn by Hamiltonian Monte Carlo (Neal, 2011,
+The cells of `crossed_groups` are sampled by Hamiltonian Monte Carlo (Neal, 2011,
 doi:10.1201/b10905), with many chains of the unconstrained, standardised parameters at once.
 
-Statistics of groups (largest minus smallest, ratio, worst value, deviation from the mean of the
-others) and the table of slices are computed from the draws as the documentation says.
+The statistics of groups (largest minus smallest, ratio, worst value, deviation from the mean of the
+others) and the table of slices are computed from the draws as documented.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -47,15 +48,15 @@ CASES = dict(
     )
 )
 SPREAD, DEVIATION, NODES = 0.5, 1.2, 40
-SCORES = np.linspace(-7, 7, 281)  # standard scores at which a logit is drawn
+SCORES = np.linspace(-7, 7, 281)  # grid of standard scores for sampling a logit
 CHAINS, LEAPS, STEP = 200, 16, 0.16
 PACKAGE_DRAWS = 8000
-# What is asked of gaps and slices, and when a slice is bad.
+# Measures of gaps and slices, and the thresholds of bad slices.
 THRESHOLDS = {"f1": 0.8, "fpr": 0.2}
 
 
 def measures_of(rates: np.ndarray) -> dict[str, np.ndarray]:
-    """Return measures of rates (3, ...): prevalence, recall and specificity."""
+    """Return the measures, given prevalence, recall and specificity (3, ...)."""
     share, recall, specificity = rates
     tp, fp = share * recall, (1 - share) * (1 - specificity)
     return {
@@ -66,7 +67,7 @@ def measures_of(rates: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def hits_of(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[float]]:
-    """Return hits and misses (3, ...) of the rates, and the prior pseudo-counts of either side."""
+    """Return hits and misses (3, ...) of the rates, and their prior pseudo-counts."""
     tp, fn, fp, tn = np.moveaxis(cells, -1, 0)
     return np.stack([tp + fn, tp, tn]), np.stack([fp + tn, fn, fp]), [1.0, 0.5, 0.5]
 
@@ -75,7 +76,7 @@ def hits_of(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[float]]:
 
 
 def parts_of(tau: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return log weights, shifts and standard deviations (n, 3) of the parts of the mixture."""
+    """Return log weights, shifts and standard deviations (n, 3) of the mixture components."""
     wide = np.sqrt(tau**2 + DEVIATION**2 / 4)
     weights = np.stack([1 - omega, omega / 2, omega / 2], -1)
     zero = np.zeros_like(tau)
@@ -91,12 +92,12 @@ def log_likelihood(x: np.ndarray, hits: np.ndarray, misses: np.ndarray) -> np.nd
 def robust_logits(
     hits: np.ndarray, misses: np.ndarray, prior: float, size: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return draws of m (n,) and of the logits of the groups (n, G), and what they are worth."""
+    """Return draws of m (n,) and of the logits (n, G), and the effective sample size."""
     middle = logit((hits.sum() + 1) / (hits.sum() + misses.sum() + 2))
     scale = 0.15 + 2 / np.sqrt(min(hits.sum(), misses.sum()) + 1)
     m = middle + scale * rng.standard_t(5, size)
     log_weight = prior * (log_expit(m) + log_expit(-m))
-    log_weight += 3 * np.log1p(((m - middle) / scale) ** 2 / 5)  # over the Student t density
+    log_weight += 3 * np.log1p(((m - middle) / scale) ** 2 / 5)  # divided by the t density
     tau = SPREAD * np.abs(rng.standard_normal(size)) * np.where(rng.random(size) < 0.5, 1, 1 / 25)
     omega = rng.beta(1, 9, size)
     log_parts, shifts, sd = parts_of(tau, omega)
@@ -135,7 +136,7 @@ def robust_logits(
 def robust_draws(
     cells: np.ndarray, size: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return draws of rates of the typical group (3, n) and of the groups (3, n, G)."""
+    """Return draws of the rates of the typical group (3, n) and of each group (3, n, G)."""
     hits, misses, prior = hits_of(cells)
     drawn = [
         robust_logits(*of_rate, size, rng) for of_rate in zip(hits, misses, prior, strict=True)
@@ -151,7 +152,7 @@ def robust_draws(
 def hamiltonian(
     log_density: Callable, start: np.ndarray, steps: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return draws (chain, step, parameter); the density returns its log and its gradient."""
+    """Return draws (chain, step, parameter). ``log_density`` returns values and gradients."""
     place, kept = start, []
     level, slope = log_density(place)
     for step in range(steps):
@@ -178,7 +179,7 @@ def crossed_logits(
     """Return draws of the logits (n, A, B) of the cells of two attributes."""
     first, second = hits.shape
     number = 4 + first + second + first * second
-    scales = np.array([1.0, 1.0, 0.5])  # of both main effects, and of interactions
+    scales = np.array([1.0, 1.0, 0.5])  # prior scales of both main effects and interactions
 
     def logits(q):
         tau = np.exp(q[:, 1:4])
@@ -223,7 +224,7 @@ def crossed_logits(
 def crossed_draws(
     cells: np.ndarray, steps: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
-    """Return draws of rates of the cells (3, n, A B), and how many independent ones they are."""
+    """Return draws of the rates of the cells (3, n, A B), and the effective sample size."""
     hits, misses, prior = hits_of(cells)
     drawn = [
         crossed_logits(*of_rate, steps, rng) for of_rate in zip(hits, misses, prior, strict=True)
@@ -266,7 +267,7 @@ def gap_rows(evidence: Any, dim: Any, measure: str, draws: np.ndarray, effective
 
 
 def share_of(events: np.ndarray, effective: float) -> Figure:
-    """Return how often something is so, with its standard error."""
+    """Return the proportion of draws in which an event occurs, with its standard error."""
     value = float(events.mean())
     return Figure(value, np.sqrt(max(value * (1 - value), 1 / effective) / effective))
 

@@ -1,13 +1,13 @@
 """
-Importance weights: how often 95% intervals hold the true value, with and without their caution.
+Coverage of 95% intervals with importance weights, with and without a caution about heavy weights.
 
-A population of three strata of the same size, of which the first was sampled as many times as often
-as the others as their weights say, or of log-normal weights that go with nothing. Scores are
-normal, higher by `SEPARATION` for positives, and shifted by stratum. Where ``prevalences`` differ,
-most positives are in the stratum with the highest scores. What is true is known by the normal
-distribution function. A row has a measure of a case:
-the share of the samples that were cautioned of, and the coverage in these, in the others, and in
-all. A share of no samples is NaN.
+A population has three strata of equal size. Strata are sampled with probabilities inversely
+proportional to their weights, or weights are log-normal and independent of everything. Scores are
+normal, higher by `SEPARATION` for positives, and shifted by stratum. If ``prevalences`` differ,
+most positives are in the stratum with the highest scores. The true values follow from the normal
+distribution function. There is a row for each measure of a case, with the proportion of samples
+that have a caution, and the coverage with a caution, without one, and overall. The coverage is NaN
+if there are no such samples.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ MEASURES = {
 
 
 class Weighting(NamedTuple):
-    """The type of evidence, the weights, whether prevalences differ, and the number of examples."""
+    """Type of evidence, weights, whether prevalences differ, and number of examples."""
 
     evidence: str
     weights: str
@@ -56,7 +56,7 @@ CASES = dict(
 
 
 class Sample(NamedTuple):
-    """The classes, scores and weights of a sample, each (n,)."""
+    """Classes, scores and weights of a sample, each (n,)."""
 
     actual: np.ndarray
     score: np.ndarray
@@ -64,7 +64,7 @@ class Sample(NamedTuple):
 
 
 def weighted_sample(rng: np.random.Generator, weights: str, prevalences: str, n: int) -> Sample:
-    """Return a sample."""
+    """Return a sample with importance weights."""
     if weights == LOG_NORMAL:
         stratum, weight = rng.integers(STRATA, size=n), np.exp(rng.standard_normal(n))
     else:
@@ -77,7 +77,7 @@ def weighted_sample(rng: np.random.Generator, weights: str, prevalences: str, n:
 
 
 def true_values(prevalences: str) -> Mapping[str, float]:
-    """Return the values of all measures in the population."""
+    """Return the true values of all measures in the population."""
     share = PREVALENCES[prevalences]
     positive, negative = share / STRATA, (1 - share) / STRATA
     tp = positive @ ndtr(SHIFT + SEPARATION - THRESHOLD)
@@ -95,7 +95,7 @@ def true_values(prevalences: str) -> Mapping[str, float]:
 
 
 def intervals(evidence: str, sample: Sample) -> Any:
-    """Return the intervals of the measures of a type of evidence, as the package answers them."""
+    """Return the package's intervals of the measures of a type of evidence."""
     options: dict[str, Any] = {"weights": sample.weight, "weights_are": "importance"}
     asked: dict[str, Any] = {"kind": "eti"}
     made: Any
@@ -109,7 +109,7 @@ def intervals(evidence: str, sample: Sample) -> Any:
 
 
 def caution_names(measure: str, caution: str) -> bool:
-    """Return whether a caution is of the examples, or the curve, that a measure depends on."""
+    """Return True if a caution refers to the examples, or the curve, that a measure uses."""
     if measure in ("recall", "prevalence", "accuracy") and "of class 1" in caution:
         return True
     if measure in ("specificity", "accuracy") and "of class 0" in caution:

@@ -1,12 +1,11 @@
 """
-Marginal likelihoods by bridge sampling of the PyMC models, and those of the direct posteriors.
+Marginal likelihoods by bridge sampling of the PyMC models, compared with the direct posteriors.
 
-Every model whose direct posterior has a `log_marginal_likelihood` is sampled by NUTS, and so is a
-multinomial distribution of three classes whose cells have a correlated logistic-normal prior. The
-direct posteriors have their marginal likelihoods in closed form or by quadrature; that of the
-logistic-normal prior is estimated by importance sampling from a multivariate t distribution at the
-mode. There is a row for each model and seed. Four chains of as many draws as there are replications
-are run, 500 at least.
+All models with a `log_marginal_likelihood` of the direct posterior are sampled by NUTS. The direct
+posteriors compute it in closed form or by quadrature. A further model is a multinomial distribution
+of three classes with a correlated logistic-normal prior of the cells. Its marginal likelihood is
+estimated by importance sampling from a multivariate t distribution at the mode. There is a row for
+each model and seed. There are four chains, with as many draws as replications, but at least 500.
 """
 
 import warnings
@@ -26,7 +25,7 @@ from validation.recomputed import Figure, rows
 CHAINS, FEWEST_DRAWS, SEEDS = 4, 500, 2
 IMPORTANCE_DRAWS = 400_000
 
-# The evidence
+# Evidence
 
 
 def two_classes() -> xr.DataArray:
@@ -55,7 +54,7 @@ def classifiers() -> xr.Dataset:
 
 
 def partly_labelled() -> Any:
-    """Return predictions for 80 examples, 30 of which have a label."""
+    """Return predictions for 80 examples, 30 of them labelled."""
     rng = np.random.default_rng(13)
     actual = rng.integers(0, 2, 80)
     predicted, judge = (np.where(rng.random(80) < rate, actual, 1 - actual) for rate in (0.8, 0.9))

@@ -1,19 +1,20 @@
 r"""
 Monitors: Bayes factors, predictive tails and alarm rules from their formulas, batch by batch.
 
-With B(x, y) the log beta-binomial (of rows of more classes Dirichlet-multinomial) marginal
-likelihood of batches x to y - 1, the Bayes factor of a change by batch t is
+Let B(x, y) be the log beta-binomial (with more classes, Dirichlet-multinomial) marginal likelihood
+of batches x to y - 1. The Bayes factor of a change by batch t is
 
     sum_j h (1 - h)^(j - 1) exp(B(0, j) + B(j, t) - B(0, t)) + (1 - h)^(t - 1),
 
-summed over the batches j = 1 ... t - 1 that may be the first after it. After an alarm batches are
-counted from the first after the change, the most probable j, for all rules, and j is one of those
-after the alarm. Tails of a batch are those of scipy's beta-binomial distribution, the floor's and
-the reference's probabilities a beta cdf and an integral of one over logits, at the largest of ten
-spans of recent evidence. Levels are those of the documentation. False alarms are counted on streams
-whose table is drawn from the prior; what is compared is by how much they exceed the rate that is
-allowed. A challenger's probability of being better at accuracy is that of a beta distribution of
-the examples on which only one of two is right.
+summed over the possible first batches j = 1 ... t - 1 after the change. After an alarm, all rules
+use the batches from the change on, that is, from the most probable j. The next change is then
+searched among the batches after the alarm. Tail probabilities of a batch come from scipy's
+beta-binomial distribution. The probability of the floor is a beta cdf, and the probability of the
+reference is an integral of a beta cdf over logits. Both use the most extreme of ten spans of recent
+evidence. Thresholds are as documented. False alarms are counted in streams whose cell probabilities
+are sampled from the prior, and the result is their excess over the allowed rate. The probability
+that a challenger is better in accuracy comes from a beta distribution of the examples on which only
+one of the two is correct.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -53,14 +54,14 @@ CASES = dict(
 HAZARD, PRIOR = 0.01, 0.5
 SPANS = 2 ** np.arange(10)
 CHALLENGE_DRAWS = 4000
-# The trapezoidal rule in the logit of a share: exact to rounding for smooth densities.
+# Step of the trapezoidal rule on the logit scale, which is exact up to rounding.
 STEP = 0.02
 LOGITS = np.arange(-80, 80, STEP)
 FALSE = {"rate": 0.3, "horizon": 25, "floor": 0.7, "reference": 5, "examples": 40}
 
 
 def stream_of(rng: np.random.Generator, batches: int, classes: int = 2) -> np.ndarray:
-    """Return batches (T, C, C), the answers to class 0 worse from two thirds on."""
+    """Return batches (T, C, C). In the last third, predictions of class 0 are worse."""
     rates = np.full((batches, classes, classes), 0.2 / (classes - 1))
     rates[:, np.arange(classes), np.arange(classes)] = 0.8
     rates[2 * batches // 3 :, 0] = 1 / classes
@@ -69,14 +70,14 @@ def stream_of(rng: np.random.Generator, batches: int, classes: int = 2) -> np.nd
 
 
 def steps(cells: np.ndarray) -> Any:
-    """Return batches as the package takes them, the last class positive."""
+    """Return batches as evidence. With two classes, class 0 is positive."""
     labels = list(range(cells.shape[1]))
     positive = {"positive": 0} if len(labels) == 2 else {}
     return bcm.from_matrix(cells, dims=("step",), labels=labels, **positive)
 
 
 def log_marginal(cells: np.ndarray, prior: float) -> float:
-    """Return the log marginal likelihood of the answers to every class, rows of a table (C, C)."""
+    """Return the log marginal likelihood of the predictions, given the classes (C, C)."""
     classes = cells.shape[-1]
     rows_of = gammaln(cells + prior).sum(-1) - classes * gammaln(prior)
     rows_of += gammaln(classes * prior) - gammaln(cells.sum(-1) + classes * prior)
@@ -103,10 +104,10 @@ def changes(cells: np.ndarray, prior: float) -> tuple[np.ndarray, np.ndarray]:
 def alarms_of_changes(
     cells: np.ndarray, log_evidence: Callable, threshold: float
 ) -> tuple[list[tuple[int, float]], np.ndarray]:
-    """Return the batches and log Bayes factors of alarms, and where evidence starts at each."""
+    """Return the batches and log Bayes factors of alarms, and the first batch used at each."""
     alarms: list[tuple[int, float]] = []
     starts = np.zeros(len(cells), int)
-    start, after = 0, 1  # the first batch since the latest change, and the first that may end it
+    start, after = 0, 1  # first batch since the latest change, and first possible next change
     for t in range(1, len(cells) + 1):
         starts[t - 1] = start
         whole = log_evidence(cells[start:t].sum(0))
@@ -125,12 +126,12 @@ def alarms_of_changes(
 
 
 def compared(question: str, package: Any, recomputed: Any, error: float = 0.0) -> Iterator[Any]:
-    """Yield a row for every number of two arrays."""
+    """Yield a row for every element of two arrays."""
     own, theirs = np.ravel(recomputed), np.ravel(package)
     if own.shape != theirs.shape:
         raise ValueError(f"{question}: {theirs.shape} beside {own.shape}")
     for number, (value, other) in enumerate(zip(theirs, own, strict=True)):
-        # Sums of many terms are rounded in units of their size.
+        # The rounding error of a sum of many terms is proportional to its size.
         tolerance = max(error, 1e-10 * abs(other))
         key = str(number)
         yield from rows(question, {key: Figure(value)}, {key: Figure(other, tolerance)})
@@ -160,8 +161,8 @@ def of_changes(rng: np.random.Generator, classes: int) -> Iterator[Any]:
     yield from compared("log Bayes factor of two periods", package, recomputed)
 
 
-# Measures of two classes, class 0 positive, as shares of pooled cells: how many count and how many
-# do not, and what F1 is of the share tp / (tp + fp + fn).
+# Measures of two classes with class 0 positive, as proportions of pooled cells: the numbers of hits
+# and of misses. F1 is a function of the proportion tp / (tp + fp + fn).
 SHARES: dict[str, Callable] = {
     "recall": lambda c: (c[..., 0, 0], c[..., 0, 1]),
     "specificity": lambda c: (c[..., 1, 1], c[..., 1, 0]),
@@ -173,12 +174,12 @@ SHARES: dict[str, Callable] = {
 
 
 def law_of(cells: np.ndarray, measure: str) -> Any:
-    """Return the posterior of a share: a beta distribution with half an example in each cell."""
+    """Return the beta posterior of a proportion, with half a prior example in each cell."""
     return stats.beta(*SHARES[measure](cells + PRIOR))
 
 
 def share_at(measure: str, value: Any) -> Any:
-    """Return the share at which a measure has a value: F1 is 2 s / (1 + s)."""
+    """Return the proportion s at which a measure has a value. F1 is 2 s / (1 + s)."""
     return value / (2 - value) if measure == "f1" else value
 
 
@@ -192,7 +193,7 @@ def tail(batch: np.ndarray, before: np.ndarray, measure: str) -> float:
 
 
 def worse(recent: np.ndarray, reference: np.ndarray, measure: str) -> float:
-    """Return the probability that a share is lower by recent cells than by those of a reference."""
+    """Return the probability that a proportion is lower in recent cells than in a reference."""
     hits, misses = SHARES[measure](reference + PRIOR)
     density = hits * log_expit(LOGITS) + misses * log_expit(-LOGITS) - betaln(hits, misses)
     return float(np.exp(density) @ law_of(recent, measure).cdf(expit(LOGITS))) * STEP
@@ -217,7 +218,7 @@ def of_batches(rng: np.random.Generator) -> Iterator[Any]:
 
 
 def remembered(cells: np.ndarray, forgetting: float = 1.0, window: int | None = None) -> np.ndarray:
-    """Return the evidence in force after every batch."""
+    """Return the counts in use after every batch, with forgetting or a window."""
     result = []
     for t in range(1, len(cells) + 1):
         age = np.arange(t)[::-1]
@@ -242,7 +243,7 @@ def of_probabilities(rng: np.random.Generator) -> Iterator[Any]:
 
 
 def onsets(values: np.ndarray, is_on: np.ndarray) -> list[tuple[int, float]]:
-    """Return steps and values of the first of every run of alarms."""
+    """Return the steps and values of the first alarm in every run."""
     was_on = np.r_[False, is_on[:-1]]
     return [(int(step), float(values[step])) for step in np.flatnonzero(is_on & ~was_on)]
 
@@ -256,10 +257,10 @@ def alarms_of(
     reference: int,
     forgetting: float = 1.0,
 ) -> dict[tuple[str, str], list[tuple[int, float]]]:
-    """Return steps and values of the alarms of each rule and measure."""
+    """Return the steps and values of the alarms of each rule and measure."""
     spans = SPANS if forgetting == 1 else SPANS[:1]
     level = rate / 4 / (horizon * len(measures))
-    # Of streams this short the rule looks for a change at every batch.
+    # In streams as short as these, the rule considers a change at every batch.
     evidence = partial(log_marginal, prior=PRIOR)
     of_changes, starts = alarms_of_changes(cells, evidence, -np.log(rate / 4))
     before = [
@@ -295,7 +296,7 @@ def alarms_of(
 def of_alarms(
     rng: np.random.Generator, forgetting: float = 1.0, is_over: bool = False
 ) -> Iterator[Any]:
-    """Yield the steps and values of alarms; of answers that are as good in the end as before."""
+    """Yield the steps and values of alarms. With ``is_over``, predictions recover in the end."""
     measures = ("recall", "f1")
     settings = {"rate": 0.2, "horizon": 50, "floor": 0.75, "reference": 6}
     for _ in range(3):
@@ -314,22 +315,22 @@ def of_alarms(
                 yield from compared(f"{question}: values", listed["value"], values, 1e-9)
 
 
-# What comes true of probabilities: events of eight groups of six bins are those on the side that
-# the bin thinks less likely, and their number is Poisson with a rate of Gamma(4, 4) times what the
-# middles of the bins expect.
+# Outcomes of probabilities. The bins are combined into eight groups of six. An event is the less
+# likely outcome according to its bin. The number of events in a group is Poisson distributed, with
+# the expected number from the middles of the bins, times a Gamma(4, 4) factor.
 RATES = np.exp(np.linspace(-12, 5, 4001))
 EVENTS, BINS_OF_A_GROUP = 4, 6
 
 
 def log_evidence_of_events(groups: np.ndarray) -> float:
-    """Return the log marginal likelihood of events and expected numbers, (8, 2)."""
+    """Return the log marginal likelihood, given the actual and expected numbers, (8, 2)."""
     density = stats.gamma(EVENTS, scale=1 / EVENTS).logpdf(RATES) + np.log(RATES)
     logs = [density + y * np.log(RATES) - RATES * expected for y, expected in groups]
     return float(sum(logsumexp(log) for log in logs)) + 8 * np.log(np.log(RATES[1] / RATES[0]))
 
 
 def of_forecasts(rng: np.random.Generator) -> Iterator[Any]:
-    """Yield the steps and values of changes in what comes true of probabilities."""
+    """Yield the steps and values of changes in the outcomes of probabilities."""
     edges = np.array(EDGES)
     middles = (edges[1:] + edges[:-1]) / 2
     for _ in range(4):
@@ -348,7 +349,7 @@ def of_forecasts(rng: np.random.Generator) -> Iterator[Any]:
                 monitor.add(day, evidence, at=f"2026-01-{day + 1:02d}")
             table = monitor.alarms(floor={"auc": 0.01})
         listed = table[table["rule"] == "change"]
-        # One of four rules: two tolerances, the floor, and this one.
+        # The rate is divided by four rules: two tolerances, the floor, and this rule.
         alarms, _ = alarms_of_changes(groups, log_evidence_of_events, -np.log(0.05 / 4))
         question = "changes of probabilities"
         yield from compared(f"{question}: how many", len(listed), len(alarms))
@@ -373,7 +374,7 @@ def of_challengers(rng: np.random.Generator) -> Iterator[Any]:
                 wins += int((right[1] & ~right[0]).sum())
                 losses += int((right[0] & ~right[1]).sum())
                 total += 100
-                # Two of the eight outcomes of a prior of two examples.
+                # The prior has two examples in eight joint outcomes; each event has two of them.
                 a, b, rest = wins + 0.5, losses + 0.5, total - wins - losses + 1.0
                 recomputed["p_better"].append(stats.beta.sf(0.5, a, b))
                 whole = a + b + rest
@@ -387,13 +388,13 @@ def of_challengers(rng: np.random.Generator) -> Iterator[Any]:
         error = np.sqrt(better * (1 - better) / CHALLENGE_DRAWS).max()
         yield from compared("P(challenger better)", history["p_better"], better, error)
         if planned:
-            # By the mean and spread of draws: a hundredth of a standard deviation each.
+            # The package uses the mean and sd of draws, with errors of about 1% of an sd.
             promote = recomputed["p_promote"]
             yield from compared("P(promotion)", history["p_promote"], promote, 0.015)
 
 
 def of_false_alarms(rng: np.random.Generator, number: int) -> Iterator[Any]:
-    """Yield how much more often streams that do not change raise alarms than is allowed."""
+    """Yield the excess of the rate of false alarms in unchanged streams over the allowed rate."""
     rules = ("change", "batch", "reference", "floor")
     raised = np.zeros((number, len(rules)), bool)
     options = {key: FALSE[key] for key in ("rate", "horizon", "floor", "reference")}
@@ -404,7 +405,7 @@ def of_false_alarms(rng: np.random.Generator, number: int) -> Iterator[Any]:
         rates = {"recall": theta[0] / theta[:2].sum(), "specificity": theta[3] / theta[2:].sum()}
         table = online.alarms(steps(cells), list(rates), **options)
         for rule, measure in zip(table["rule"], table["measure"], strict=True):
-            # An alarm of a floor that is not met is right.
+            # An alarm is correct if the true value is below the floor.
             is_false = rule != "floor" or rates[measure] >= FALSE["floor"]
             raised[stream, rules.index(rule)] |= is_false
     allowed = dict.fromkeys(rules, FALSE["rate"] / len(rules)) | {"any rule": FALSE["rate"]}

@@ -1,12 +1,11 @@
 """
-Nested selection: a search that is run again in every fold, counted by loops.
+Nested selection: a search that is repeated in every fold, counted by loops over splits.
 
-Eight classifiers, each of one of eight normal features, answer by the nearer of the two class means
-of their training set. A grid search over the feature, by five folds of the training set, is
-cross-validated in ten folds. Here the same is done by loops over splits: in every fold the feature
-is selected whose mean accuracy over the inner folds is highest, the class means of the whole
-training set are taken, and its answers to the test set are counted, so that the tables must be the
-same to the last example. The intervals of the search, by the model of folds, are recomputed from
+There are eight classifiers, each using one of eight normal features. A classifier predicts the
+class with the nearer mean in the training set. A grid search over the feature, with five inner
+folds, is cross-validated in ten folds. The loops select the feature with the highest mean accuracy
+over the inner folds, compute the class means in the whole training set, and count the predictions
+for the test set. The tables must agree exactly. The intervals of the search are recomputed from
 the tables by importance sampling (`validation.recomputed.folds`).
 """
 
@@ -31,31 +30,31 @@ DRAWS = 20_000
 
 
 class NearestMean(ClassifierMixin, BaseEstimator):
-    """The class whose mean is nearer, by one feature."""
+    """Classifier that predicts the class with the nearer mean of one feature."""
 
     def __init__(self, feature: int = 0):
         self.feature = feature
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> "NearestMean":
-        """Take the means of the classes."""
+        """Compute the means of the classes."""
         self.classes_ = np.array([0, 1])
         self.means_ = [X[y == label, self.feature].mean() for label in (0, 1)]
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the nearer class."""
+        """Return the class with the nearer mean."""
         far, near = (np.abs(X[:, self.feature] - mean) for mean in self.means_)
         return (near < far).astype(int)
 
 
 def answers(x: np.ndarray, y: np.ndarray, tested: np.ndarray) -> np.ndarray:
-    """Return the answers (T, F) by every feature to the examples tested."""
+    """Return the predictions (T, F) of every feature for the test examples."""
     mean = np.stack([x[y == 0].mean(0), x[y == 1].mean(0)])
     return (np.abs(tested - mean[1]) < np.abs(tested - mean[0])).astype(int)
 
 
 def counted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the tables (10, 2, 2) of the feature that is selected again in every fold."""
+    """Return the tables (10, 2, 2) of the features selected in each fold."""
     tables = np.zeros((OUTER.n_splits, 2, 2), int)
     for fold, (train, test) in enumerate(OUTER.split(x, y)):
         inner = [

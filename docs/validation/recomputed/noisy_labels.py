@@ -1,15 +1,16 @@
 r"""
 Three raters of two classes: the true classes are enumerated, or summed out under dependence.
 
-Without dependence let m_v of the n_v examples with the votes v be truly positive. Given all m the
-prevalence ~ Beta(1 + M, 1 + N - M), and the rate at which a rater is right of a class ~ Beta(2 +
-right, 1 + wrong); the probabilities of all m, for eight patterns v, are enumerated. The prior knows
-that raters are right more often than not, on average over raters and classes: draws in which they
-are not are left out. True classes follow from the same draws by Bayes' theorem.
+Without dependence, let m_v of the n_v examples with the votes v be truly positive. Given all m, the
+prevalence has the distribution Beta(1 + M, 1 + N - M). The rate of correct labels of a rater in a
+class has the distribution Beta(2 + right, 1 + wrong). The probabilities of all m, for eight
+patterns v, are enumerated. The prior assumes that raters are right more often than not, on average
+over raters and classes, so that other draws are left out. The probabilities of true classes follow
+from the same draws by Bayes' theorem.
 
-With dependence rho an example is hard or easy for all: rater r is right with the probability
-Phi((Phi^-1(rate) + sqrt(rho) h) / sqrt(1 - rho)), h standard normal. The posterior is sampled by
-random-walk Metropolis in logits, h summed over thirty nodes.
+With dependence rho, examples are hard or easy for all raters. Rater r is right with probability
+Phi((Phi^-1(rate) + sqrt(rho) h) / sqrt(1 - rho)), with h standard normal. The posterior is sampled
+by random-walk Metropolis on the logit scale, with h summed over thirty nodes.
 """
 
 import warnings
@@ -26,7 +27,7 @@ from bayescm.simulation import Repeated, Replications
 from validation.recomputed import TAILS, Figure, figures_of_draws, rows
 
 PATTERNS = np.array(list(product((0, 1), repeat=3)))  # votes of three raters
-# Examples of each pattern, and of each with a gold label (pattern, truth).
+# Numbers of examples of each pattern, and of gold labels (pattern, true class).
 COUNTS = {
     "clear": ([8, 1, 1, 1, 1, 1, 1, 6], None),
     "unclear": ([4, 2, 2, 2, 1, 2, 2, 5], None),
@@ -49,12 +50,12 @@ NODES = 30
 def enumerated(
     counts: np.ndarray, gold: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return draws (n, 7) of prevalence, and of how often raters are right of class 0 and 1."""
+    """Return draws (n, 7) of the prevalence, and of raters' rates correct in classes 0 and 1."""
     ways = np.indices([n + 1 for n in counts]).reshape(len(counts), -1).T
     positive, negative = ways + gold[:, 1], counts - ways + gold[:, 0]
 
     def votes(number):
-        """Return how many examples each rater voted 0 and 1 on, (n, 3) each."""
+        """Return the numbers of votes for 0 and for 1 by rater, (n, 3) each."""
         ones = number @ PATTERNS
         return number.sum(1, keepdims=True) - ones, ones
 
@@ -75,7 +76,7 @@ def enumerated(
 
 
 def log_chances(draws: np.ndarray, dependence: float) -> np.ndarray:
-    """Return the log probabilities (n, truth, pattern) of votes given the truth."""
+    """Return the log probabilities (n, truth, pattern) of votes given the true class."""
     x, w = np.polynomial.hermite_e.hermegauss(NODES)
     result = np.empty((len(draws), 2, len(PATTERNS)))
     for truth in (0, 1):
@@ -91,7 +92,7 @@ def log_chances(draws: np.ndarray, dependence: float) -> np.ndarray:
 def metropolis(
     counts: np.ndarray, gold: np.ndarray, dependence: float, steps: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
-    """Return draws as `enumerated` does, and how many independent ones they are."""
+    """Return draws in the format of `enumerated`, and the effective sample size."""
 
     def log_density(logits):
         draws = expit(logits)
@@ -137,7 +138,7 @@ def figures(
     golden = [None] * counts.sum() + [0] * gold[:, 0].sum() + [1] * gold[:, 1].sum()
     raters = dict(zip("abc", votes.T.tolist(), strict=True))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of independence, which cannot be seen
+        warnings.simplefilter("ignore")  # three raters give a warning about independence
         evidence = bcm.from_raters(raters, gold=golden if gold.any() else None)
     rng = replications.generator()
     if dependence:
@@ -162,7 +163,7 @@ def figures(
     for (measure, values), (place, rater) in product(measures.items(), enumerate("abc")):
         row = summary.loc[(measure, rater)]
         package = {key: Figure(row[key], row["error"]) for key in TAILS}
-        # Half the error of a limit, which is more than twice that of a mean.
+        # The error of a mean is less than half the error of a limit.
         package["mean"] = Figure(row["mean"], row["error"] / 2)
         yield from rows(
             f"{measure} of {rater}", package, figures_of_draws(values[:, place], effective)

@@ -1,15 +1,15 @@
 """
-Few labels and a judge: strata counted anew from the examples, and conjugate draws of each.
+Partly labelled data with a judge: strata counted from the examples, and conjugate draws.
 
-A stratum is what the judge (each of several), the design and the classifiers say. Of N_k examples
-in stratum k, n_kr labelled ones are truly of class r; then
+A stratum is a combination of labels from the judges, the design and the classifiers. Stratum k has
+N_k examples, and n_kr labelled examples of class r. Then
 
     share ~ Dirichlet(N_k + R c_k),    truth_k ~ Dirichlet(n_kr + c_k)
 
-with R real classes and c_k = 3 / (K R) for K strata of one classifier, or 2 / (K R) where K <= R;
-of several classifiers strata in which they agree share the three examples and the others have one
-each. Strata that nobody saw are strata of one classifier: every judgement with every prediction.
-The measures are written out here once more.
+with R true classes. For one classifier with K strata, c_k = 3 / (K R), or 2 / (K R) if K <= R. For
+several classifiers, the strata in which they agree share these examples, and the others have one
+example each. For one classifier, all combinations of judge's label and prediction are strata,
+including unobserved ones. The measures are implemented here independently of the package.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,9 +24,9 @@ from bayescm.simulation import Repeated, Replications
 from validation.recomputed import TAILS, Figure, figures_of_draws, rows
 
 PACKAGE_DRAWS = 40_000
-CHUNK = 10_000  # draws in memory together
+CHUNK = 10_000  # number of draws in memory at once
 
-# Measures of a table with rows of actual classes; of two classes the second is positive.
+# Measures of a table with actual classes in rows. With two classes, the second is positive.
 
 
 def _f1(table: np.ndarray) -> np.ndarray:
@@ -58,7 +58,7 @@ def _weighted_f1(table: np.ndarray) -> np.ndarray:
 
 
 def _mean_of_defined(values: np.ndarray) -> np.ndarray:
-    """Return the mean over classes, those left out of which there are no examples."""
+    """Return the mean over classes, without classes that have no examples."""
     number = (~np.isnan(values)).sum(-1)
     return np.nansum(values, axis=-1) / np.where(number, number, np.nan)
 
@@ -86,7 +86,7 @@ MANY_CLASSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "mcc": _mcc,
     "cohen_kappa": _kappa,
 }
-# With abstentions (the last column): of the answered examples, or of all.
+# With abstentions in the last column. Measures refer to answered examples or to all examples.
 ABSTENTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "coverage": lambda t: t[..., :-1].sum((-2, -1)) / t.sum((-2, -1)),
     "accuracy": lambda t: np.einsum("...ii->...", t[..., :-1]) / t[..., :-1].sum((-2, -1)),
@@ -98,7 +98,7 @@ ABSTENTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 class Setting(NamedTuple):
-    """Which examples, which estimand, and of which design."""
+    """Name of the examples, and estimand."""
 
     examples: str
     of: str = "parameter"
@@ -130,18 +130,18 @@ CASES = dict(
 
 
 class Examples(NamedTuple):
-    """Columns of examples (a label of -1 is missing), and the arguments that make evidence."""
+    """Columns of examples (missing labels are -1), and the arguments of `from_partly_labelled`."""
 
     frame: pd.DataFrame
-    answers: tuple[str, ...]  # columns of the classifiers
-    judges: tuple[str, ...]  # other columns that make strata
+    answers: tuple[str, ...]  # columns with predictions
+    judges: tuple[str, ...]  # other columns that define strata
     arguments: Mapping[str, Any]
     measures: Mapping[str, Callable[[np.ndarray], np.ndarray]]
     classes: int
 
 
 def examples_of(name: str) -> Examples:
-    """Return the examples of a name, always the same."""
+    """Return the examples with a given name, which are always the same."""
     rng = np.random.default_rng(11)
     size, labelled, classes = 300, 12 if name == "few labels" else 50, 2
     if name == "three classes":
@@ -177,7 +177,7 @@ def examples_of(name: str) -> Examples:
         arguments["judge"] = {"one": frame["judge"], "two": frame["other"]}
         judges = ("judge", "other")
     if name == "judge of scores":
-        # Fifty labels: five parts, each with as many examples.
+        # Fifty labels give five bins of equal size.
         arguments["judge"] = frame["score"]
         frame["part"] = np.searchsorted(
             np.quantile(frame["score"], [0.2, 0.4, 0.6, 0.8]), frame["score"]
@@ -198,7 +198,7 @@ def examples_of(name: str) -> Examples:
 
 
 def strata_of(examples: Examples, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return labelled examples (K, R), unlabelled ones (K,) and the classifiers' answers (K, J)."""
+    """Return labelled counts (K, R), unlabelled counts (K,) and predictions (K, J) by stratum."""
     several = len(examples.answers) > 1
     columns = [*examples.judges, *examples.answers]
     keys = [tuple(row) for row in frame[columns].itertuples(index=False)]
@@ -226,7 +226,7 @@ def _keys(examples, columns):
 
 
 def pseudo_counts(answers: np.ndarray, classes: int) -> np.ndarray:
-    """Return the prior pseudo-count of each true class in every stratum, (K, 1)."""
+    """Return the prior pseudo-count per true class in each stratum, (K, 1)."""
     agree = (answers == answers[:, :1]).all(1)
     examples = 2 if len(answers) <= classes else 3
     return np.where(agree, examples / agree.sum(), 1.0)[:, None] / classes
@@ -292,10 +292,10 @@ def figures(replications: Replications, name: str, of: str) -> Iterator[Mapping[
                 row = row[row["site"] == site].iloc[0]
             recomputed = dict(figures_of_draws(values))
             if len(examples.answers) > 1:
-                better = (values > 1e-12).mean()  # by more than rounding
+                better = (values > 1e-12).mean()  # ignores rounding errors
                 error = np.sqrt(better * (1 - better) / len(values))
                 recomputed["p_better"] = Figure(better, error)
-            # A comparison states no errors: those of as many independent draws.
+            # A comparison has no errors, so the errors of independent draws are used.
             scale = np.sqrt(len(values) / PACKAGE_DRAWS)
             package = {
                 answer: Figure(row[answer], row["error"])

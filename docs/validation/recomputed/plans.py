@@ -1,12 +1,12 @@
 """
-Plans: assurances summed over all outcomes by scipy, and by new simulations where a plan is one.
+Plans: assurances summed over all outcomes with scipy, and new simulations of simulated plans.
 
-With half an example on either side a test set of n with x successes leaves Beta(x + 1/2, n - x +
-1/2). That a plan of n is right means that the assurance at n and beyond is as asked, and that at
-n - 1 it is not. Highest-density intervals are found by the shortest of all, studies with several
-looks by the probabilities of the counts that have not stopped, and comparisons of two classifiers
-by the trinomial distribution of who alone is right. The widths of intervals of F1 are those of
-equal tails of a beta distribution, of areas those of DeLong et al. (1988) on the logit scale.
+After x successes in a test set of n, the posterior is Beta(x + 1/2, n - x + 1/2). A planned n is
+correct if the assurance is sufficient at n and beyond, but not at n - 1. Highest-density intervals
+are found as the shortest intervals. Studies with several looks use the probabilities of the counts
+that have not stopped. Comparisons of two classifiers use the trinomial distribution of the
+discordant counts. Intervals of F1 are equal-tailed intervals of a beta distribution, and intervals
+of areas use the method of DeLong et al. (1988) on the logit scale.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -44,7 +44,7 @@ def width_of(x: np.ndarray, n: int, kind: str) -> np.ndarray:
 
 
 def shortest(law: Any) -> float:
-    """Return the width of the shortest interval of 95%."""
+    """Return the width of the shortest 95% interval."""
 
     def width(tail):
         low, high = law.ppf([tail, tail + 0.95])
@@ -57,7 +57,7 @@ def shortest(law: Any) -> float:
 
 
 def plan_rows(question: str, n: int, reach: Callable[[int], float], assurance: float) -> Any:
-    """Yield figures that are 0 where n is the smallest size: by how much an assurance is off."""
+    """Yield the differences of assurances from their targets, which are 0 if n is the smallest."""
     before, at = reach(n - 1), [reach(size) for size in range(n, n + BEYOND_N)]
     yield from rows(
         question,
@@ -111,14 +111,14 @@ def of_widths() -> Iterator[Any]:
 
 
 def successes_needed(n: int, above: float, level: float) -> int:
-    """Return the smallest x of n with a posterior probability of the level of being above."""
+    """Return the smallest x of n with P(rate > above) of at least the level."""
     x = np.arange(n + 1)
     is_enough = stats.beta.sf(above, x + PRIOR, n - x + PRIOR) >= level
     return int(is_enough.argmax()) if is_enough.any() else n + 1
 
 
 def of_requirements() -> Iterator[Any]:
-    """Yield figures of `plan_above`, of one measure and of two."""
+    """Yield figures of `plan_above` for one measure and for two measures."""
     for above, expect in ((0.8, 0.9), (0.95, 0.99), (0.5, 0.62)):
         plan = planning.plan_above("recall", above=above, expect=expect).iloc[0]
 
@@ -181,7 +181,8 @@ def of_looks() -> Iterator[Any]:
 def of_comparisons() -> Iterator[Any]:
     """Yield figures of `plan_comparison`."""
     for measure, difference, agreement in (("accuracy", 0.06, 0.86), ("recall", 0.1, 0.8)):
-        # Who alone is right: two of eight outcomes of all examples, one of four of the positives.
+        # Prior weight of each discordant event: two of eight joint outcomes for accuracy, and one
+        # of the four outcomes of positives for recall.
         prior = 2 * 2 / 8 if measure == "accuracy" else 2 / 8
         plan = planning.plan_comparison(measure, difference=difference, agreement=agreement)
         n = int(plan["n"].iloc[0])
@@ -207,14 +208,14 @@ def of_comparisons() -> Iterator[Any]:
 
 
 def simulated(question: str, plan: Any, narrow: np.ndarray, test_sets: int) -> Iterator[Any]:
-    """Yield the assurance of a plan beside that of new test sets of its size."""
+    """Yield the assurance of a plan, and the assurance in new test sets of its size."""
     own = Figure(float(narrow.mean()), np.sqrt(0.9 * 0.1 / len(narrow)))
     package = Figure(float(plan["assurance"]), np.sqrt(0.9 * 0.1 / test_sets))
     yield from rows(question, {"assurance": package}, {"assurance": own})
 
 
 def of_pilot(rng: np.random.Generator, size: int) -> Iterator[Any]:
-    """Yield the assurance of a plan of F1 by a pilot."""
+    """Yield the assurance of a plan for F1 with a pilot study."""
     pilot = bcm.from_matrix(PILOT, labels=[0, 1], positive=1)
     for width in (0.1, 0.2):
         options: dict[str, Any] = {"width": width, "kind": "eti"}
@@ -227,7 +228,7 @@ def of_pilot(rng: np.random.Generator, size: int) -> Iterator[Any]:
 
 
 def of_areas(rng: np.random.Generator, size: int) -> Iterator[Any]:
-    """Yield the assurance of a plan of an area."""
+    """Yield the assurance of a plan for an area."""
     options: dict[str, Any] = {"expect": AREA, "width": AREA_WIDTH, "prevalence": 0.3}
     plan = planning.plan_auc(**options, replications=PACKAGE_TEST_SETS).iloc[0]
     apart = np.sqrt(2) * stats.norm.ppf(AREA)

@@ -1,17 +1,17 @@
 """
-Cross-validations by NUTS: the models of folds, sampled by PyMC, beside their direct posteriors.
+Cross-validation: the PyMC models of folds, sampled by NUTS, compared with the direct posteriors.
 
 The folds are those of `validation.recomputed.folds`: sonar, Haberman's survival and contraceptive
-method choice, of naive Bayes (`hierarchical_folds`), and of naive Bayes and a tree on the same
-folds (`paired_folds`). Four chains of the PyMC model are run, and measures are computed from the
-cell probabilities that they draw: expected over training sets, the mean over the folds at hand, and
-differences of two classifiers. Mean, standard deviation and both 95 % limits are compared, in
-Monte Carlo errors of the chains and of the package's own points or draws together. The error of a
-mean is that of limits at most, and half of it is taken.
+method choice. They are used with naive Bayes (`hierarchical_folds`), and with naive Bayes and a
+tree on the same folds (`paired_folds`). Four chains are run. Measures are computed from the sampled
+cell probabilities: expected measures over training sets, means over the observed folds, and
+differences between two classifiers. The means, standard deviations and 95% limits are compared,
+relative to the combined Monte Carlo errors of the chains and of the package. The error of a mean is
+at most the error of the limits; half of the latter is used.
 
-A row also has the largest split R-hat of the values that are compared, and the number of
-divergences. As many draws of each chain are made as there are replications, a hundred at least,
-after half as many steps to tune it.
+A row also has the largest split R-hat of the compared values, and the number of divergences. The
+number of draws per chain is the number of replications, but at least one hundred, after half as
+many tuning steps.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +38,7 @@ FOLD_VARIABLES = {"parameter": "theta_expected", "finite": "theta_fold"}
 
 
 def sampled(model: pm.Model, draws: int, seed: int) -> Any:
-    """Return the tree of four chains."""
+    """Return a tree with the draws of four chains."""
     with model:
         return pm.sample(
             draws,
@@ -52,7 +52,7 @@ def sampled(model: pm.Model, draws: int, seed: int) -> Any:
 
 
 def chain_figures(values: np.ndarray) -> dict[str, Figure]:
-    """Return mean, standard deviation and limits of chains (chain, draw), with their errors."""
+    """Return the mean, sd and limits of chains (chain, draw), with Monte Carlo errors."""
     figures = {
         "mean": Figure(values.mean(), float(az.mcse(values, method="mean"))),
         "sd": Figure(values.std(), float(az.mcse(values, method="sd"))),
@@ -64,13 +64,13 @@ def chain_figures(values: np.ndarray) -> dict[str, Figure]:
 
 
 def measures_of(table: str) -> dict[str, Callable]:
-    """Return the measures of the classes of a table; what stratification fixes is left out."""
+    """Return the measures of a table, without those that are fixed by stratification."""
     measures = TWO_CLASSES if PAIRS[table].shape[1] == 2 else MANY_CLASSES
     return {name: measures[name] for name in measures if name not in ("prevalence", "lift")}
 
 
 def of_folds(table: str, draws: int, seed: int) -> Iterator[tuple[str, str, dict, np.ndarray, Any]]:
-    """Yield estimand, measure, the package's figures, the values of the chains, and their tree."""
+    """Yield the estimand, measure, package's figures, values of the chains, and their tree."""
     measures = measures_of(table)
     labels = {"positive": 1} if PAIRS[table].shape[1] == 2 else {}
     counts = bcm.from_matrix(PAIRS[table].sum(-1), dims=("fold",), **labels)
@@ -86,7 +86,7 @@ def of_folds(table: str, draws: int, seed: int) -> Iterator[tuple[str, str, dict
 
 
 def of_pairs(table: str, draws: int, seed: int) -> Iterator[tuple[str, str, dict, np.ndarray, Any]]:
-    """Yield the same of differences of two classifiers."""
+    """Yield the same as `of_folds`, for differences between two classifiers."""
     folds, measures = PAIRS[table], measures_of(table)
     labels = {"positive": 1} if folds.shape[1] == 2 else {}
     cells = np.argwhere(folds)
@@ -100,7 +100,7 @@ def of_pairs(table: str, draws: int, seed: int) -> Iterator[tuple[str, str, dict
     for measure, function in measures.items():
         values = function(theta)
         difference = values[..., 0] - values[..., 1]
-        # Independent draws: fewer or more than those of the chains are worth.
+        # The package has independent draws, so errors are rescaled from the effective sample size.
         scale = np.sqrt(float(az.ess(difference)) / PACKAGE_DRAWS)
         package = {
             key: Figure(frame.loc[measure, key], own.error * scale)
@@ -111,7 +111,7 @@ def of_pairs(table: str, draws: int, seed: int) -> Iterator[tuple[str, str, dict
 
 
 def table_rows(replications: Replications, model: str, table: str) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for every estimand and figure, such as the lower limits of all measures."""
+    """Yield a row for every estimand and figure, such as the lower limit, over all measures."""
     seed = int(replications.generator().integers(2**31))
     ask = of_folds if model == "hierarchical_folds" else of_pairs
     compared, r_hat, divergences = [], [], 0

@@ -1,25 +1,27 @@
 r"""
-Plans of item scores, of labels beside a judge and of repeated answers, by other simulations.
+Plans for item scores, for labels with a judge and for repeated answers, by separate simulations.
 
-Item scores. The pilot's scores and the ends of their range, which count half an item each, get
-Dirichlet shares; a test set of n items is drawn by these shares, and its mean has the posterior of
-such shares again. How often the limits of many of its draws are as near as the plan promises, or
-leave 0 out, is its assurance. Differences of two systems have two pseudo-items instead of the ends:
-each is as far from 0 as the largest difference of the items, on a side that is drawn.
+Item scores. The scores of the pilot and the ends of their range, with half an item at each end, get
+Dirichlet proportions. A test set of n items is sampled with these proportions. The posterior of its
+mean uses Dirichlet proportions again. The assurance is the proportion of test sets in which the
+interval is as narrow as planned, or excludes 0. For differences between two systems, there are two
+pseudo-items instead of the ends. Each has the largest absolute difference of the items, with a
+random sign.
 
-Labels. The strata of a judge have shares :math:`\pi` and a truth t in each, Dirichlet with half an
-example in each cell; labels are drawn from t where the plan puts them, and the posterior that they
-leave is drawn anew. What a judge is worth is the number of examples of which a Dirichlet table has
-the same posterior variance.
+Labels. The strata of a judge have probabilities :math:`\pi` and class probabilities t, with
+Dirichlet priors of half an example per cell. Labels are sampled from t in the strata of the plan,
+and the posterior given these labels is sampled. The worth of a judge is the number of examples for
+which a Dirichlet table has the same posterior variance.
 
-Repeated answers. The rates of items are a mixture with the prior of
-`bayescm.models.repeated_items`. It is drawn from its posterior by a Polya urn, a chain for each
-data set; answers of new items are drawn from the mixture, and their posterior by the urn again.
+Repeated answers. The rates of items have a mixture distribution with the prior of
+`bayescm.models.repeated_items`. It is sampled from its posterior by a Polya urn, with one chain per
+data set. Answers to new items are sampled from the mixture, and their posterior is again sampled by
+the urn.
 
-The intervals of a plan of repeated answers are of 200 draws, which are `FEW_DRAWS` shorter than of
-thousands of normal draws: this is counted as their error. What a plan of labels says of the width
-that is to come is a delta method, "about what is to be expected": `ROUGH` of the width is counted
-as its error.
+The intervals of a plan for repeated answers are computed from 200 draws. They are shorter by the
+proportion `FEW_DRAWS` than with thousands of draws, which is counted as an error. The expected
+width of a plan for labels comes from the delta method, and the proportion `ROUGH` of the width is
+counted as its error.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -38,10 +40,10 @@ CASES = dict(enumerate([("item scores",), ("labels",), ("worth",), ("attempts",)
 TAILS = [0.025, 0.975]
 ROUGH, FEW_DRAWS = 0.05, 0.03
 PACKAGE_SETS, PACKAGE_REPLICATIONS, WORTH_DRAWS = 400, 40, 10_000
-# By actual class and what the judge says; and the examples that the judge alone has seen.
+# Labelled counts by actual class and judge's label, and unlabelled counts by judge's label.
 LABELLED, UNLABELLED = np.array([[28, 4], [3, 15]]), np.array([1500, 400])
 PSEUDO_COUNT = 0.5
-PRIOR = np.array([0.02, 0.02, *[0.96 / 22] * 22])  # the rates 0 and 1, and all others
+PRIOR = np.array([0.02, 0.02, *[0.96 / 22] * 22])  # components with rates 0 and 1, then others
 BURN, SWEEPS = 100, 1000
 
 
@@ -58,7 +60,7 @@ def limits_of_means(
 
 
 def of_item_scores(rng: np.random.Generator, size: int) -> Iterator[Any]:
-    """Yield the assurance of plans of a width and of a difference."""
+    """Yield the assurance of plans for a width and for a difference."""
     pilot = np.random.default_rng(7)
     first = pilot.beta(5, 2, 40)
     second = np.clip(first - 0.05 + pilot.normal(0, 0.12, 40), 0, 1)
@@ -86,14 +88,14 @@ def of_item_scores(rng: np.random.Generator, size: int) -> Iterator[Any]:
 
 
 def pseudo_differences(rng: np.random.Generator, differences: np.ndarray) -> np.ndarray:
-    """Return the differences (2,) of pseudo-items."""
+    """Return random differences (2,) in the pseudo-items."""
     return rng.choice([-1.0, 1.0], 2) * np.abs(differences).max()
 
 
 def limits_of_differences(
     rng: np.random.Generator, values: np.ndarray, number: np.ndarray, draws: int
 ) -> np.ndarray:
-    """Return equal-tailed limits (2,) of the mean of differences, which occur so often."""
+    """Return equal-tailed limits (2,) of the mean of differences with given counts."""
     seen = number > 0
     weights = rng.standard_gamma(number[seen], (draws, seen.sum()))
     pseudo = rng.standard_gamma(PSEUDO_COUNT, (draws, 2))
@@ -103,17 +105,17 @@ def limits_of_differences(
 
 
 def _assurance(question, plan, reached):
-    """Yield the rows of the assurance of a plan, and of other simulations of it."""
+    """Yield the rows that compare the assurance of a plan with a separate simulation."""
     own = Figure(np.mean(reached), np.sqrt(0.9 * 0.1 / len(reached)))
     package = Figure(float(plan["assurance"]), np.sqrt(0.9 * 0.1 / PACKAGE_SETS))
     yield from rows(question, {"assurance": package}, {"assurance": own})
 
 
-# Labels beside a judge
+# Labels with a judge
 
 
 def judged_tables(rng: np.random.Generator, labelled: np.ndarray, size: int) -> np.ndarray:
-    """Return draws (size, actual, judge) of the table of the judge."""
+    """Return draws (size, actual, judge) of the judge's confusion matrix."""
     number = LABELLED.sum(0) + UNLABELLED
     shares = rng.dirichlet(number + 2 * PSEUDO_COUNT, size)
     truth = np.stack([rng.dirichlet(column + PSEUDO_COUNT, size) for column in labelled.T], -1)
@@ -139,7 +141,7 @@ MEASURES: dict[str, Callable] = {"f1": f1, "recall": recall, "prevalence": preva
 
 
 def shortest(draws: np.ndarray) -> float:
-    """Return the length of the shortest interval that holds 95 % of draws."""
+    """Return the length of the shortest interval that contains 95% of the draws."""
     ordered = np.sort(draws)
     inside = int(np.ceil(0.95 * len(ordered)))
     return float((ordered[inside:] - ordered[:-inside]).min())
@@ -148,7 +150,7 @@ def shortest(draws: np.ndarray) -> float:
 def expected_width(
     rng: np.random.Generator, measure: Callable, labels: np.ndarray, size: int
 ) -> tuple[Figure, Figure]:
-    """Return length and standard deviation to be expected after so many labels by stratum."""
+    """Return the expected interval length and sd after ``labels`` new labels by stratum."""
     truth = judged_tables(rng, LABELLED, size)
     share_positive = truth[:, 1] / truth.sum(1)
     widths, deviations = [], []
@@ -164,7 +166,7 @@ def expected_width(
 
 
 def of_labels(rng: np.random.Generator, size: int) -> Iterator[Any]:
-    """Yield widths to be expected, and whether labels elsewhere would tell more."""
+    """Yield expected widths, and the gain from labels in other strata, which should be 0."""
     evidence = from_partly_labelled_counts(LABELLED, UNLABELLED, labels=["-", "+"], positive="+")
     for name, measure in MEASURES.items():
         for budget in (40, 200):
@@ -174,7 +176,7 @@ def of_labels(rng: np.random.Generator, size: int) -> Iterator[Any]:
             expected = float(plan["width_after"].iloc[0])
             package = {"width after": Figure(expected, ROUGH * expected)}
             yield from rows(f"labels for {name}", package, {"width after": width})
-            # The variance that labels elsewhere would leave is no smaller.
+            # Labels in other strata should not give a smaller standard deviation.
             excess, error = 0.0, deviation.error
             for moved in (-1, 1):
                 step = moved * max(1, budget // 4)
@@ -191,7 +193,7 @@ def of_labels(rng: np.random.Generator, size: int) -> Iterator[Any]:
 
 
 def of_worth(rng: np.random.Generator, size: int) -> Iterator[Any]:
-    """Yield how many labels alone would tell as much, relative to the package's number."""
+    """Yield the package's worth of a judge, relative to the recomputed number of labels."""
     evidence = from_partly_labelled_counts(LABELLED, UNLABELLED, labels=["-", "+"], positive="+")
     table = planning.labels_worth(evidence, list(MEASURES)).set_index("measure")
     drawn = judged_tables(rng, LABELLED, 1000 * size)
@@ -205,7 +207,8 @@ def of_worth(rng: np.random.Generator, size: int) -> Iterator[Any]:
             return np.log(measure(alone.reshape(-1, 2, 2)).var() / variance)
 
         number = float(np.exp(optimize.brentq(excess, np.log(10), np.log(5000), xtol=1e-3)))
-        error = np.sqrt(2 * (2 + 2) / (1000 * size))  # of the ratio of two variances, generously
+        # A generous standard error of the ratio of two variances.
+        error = np.sqrt(2 * (2 + 2) / (1000 * size))
         package = Figure(float(table.loc[name, "worth"]) / number, np.sqrt(8 / WORTH_DRAWS))
         yield from rows("worth of a judge", {name: package}, {name: Figure(1.0, error)})
     positive = prevalence(drawn)
@@ -223,10 +226,10 @@ def urn(
     rng: np.random.Generator, right: np.ndarray, attempts: int, burn: int, sweeps: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return draws (sweeps, R, M) of weights and rates, for data sets (R, items) of right answers.
+    Return draws (sweeps, R, M) of weights and rates, for data sets (R, items) of correct answers.
 
-    A Polya urn: items are put into components one by one, weights and rates integrated out. Mu and
-    rho are moved on the scale of their logits.
+    The Polya urn allocates items to components one by one, with weights and rates integrated out.
+    Mu and rho are updated on the logit scale.
     """
     sets, row = len(right), np.arange(len(right))
     component = np.full(right.shape, 2) + rng.integers(0, len(PRIOR) - 2, right.shape)
@@ -293,7 +296,7 @@ def log_target(
 
 
 def of_attempts(rng: np.random.Generator, size: int) -> Iterator[Any]:
-    """Yield widths of intervals of other numbers of items and attempts."""
+    """Yield widths of intervals for other numbers of items and attempts."""
     pilot = np.random.default_rng(4)
     answers = (pilot.random((20, 4)) < pilot.beta(1, 0.7, (20, 1))).astype(int)
     evidence = bcm.from_attempts(answers)

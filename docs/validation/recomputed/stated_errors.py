@@ -1,16 +1,17 @@
 """
-The `error` that is stated of intervals: how often it bounds the true one, by kind of posterior.
+Tests of the stated `error` of intervals, by type of posterior.
 
-Random evidence of each type is drawn, and the 95 % intervals of its measures are taken from the
-package as a user gets them. The true ends come by another road: closed forms by scipy, quadratures
-with an accuracy of 1e-9, or the same posterior by many more draws from another seed, and, where
-draws come from nodes or weighted points that are always the same, by many more of those. An answer
-is within its error where the end that is farther off its true one is no farther than the larger of
-the two errors that are stated, which is the figure that tables print. A row has, of a design and a
-kind of interval, the number of answers, the share of them within, the median and the largest of
-true errors in units of stated ones, and the median error that is stated, in parts of the length of
-the interval. True ends that are drawn have errors too, which are counted as if they were those of
-the answers: what lies within is rather too small a share.
+Random evidence of each type is simulated, and the package computes 95% intervals with the defaults.
+Accurate ends are computed in another way: closed forms with scipy, quadrature with an accuracy of
+1e-9, or the same posterior with many more draws and another seed. If draws use fixed nodes or
+weighted points, there are also more of these. An interval is within its error if the largest error
+of its ends is at most the larger of the two stated errors, which is the number in printed tables.
+
+There is a row for each design and kind of interval. ``answers`` is the number of intervals, and
+``within`` the proportion within their error. ``median_ratio`` and ``largest_ratio`` are the median
+and the maximum of the ratio of true to stated errors. ``error_to_length`` is the median stated
+error relative to the length of the interval. Accurate ends from draws have Monte Carlo errors too,
+so that the proportion within the error is slightly underestimated.
 """
 
 import warnings
@@ -37,14 +38,14 @@ from bayescm.simulation import Repeated, Replications
 
 KINDS = ("hdi", "eti")
 PROB = 0.95
-ROUNDING = 1e-9  # of both roads, in parts of 1 or of the bound
+ROUNDING = 1e-9  # rounding error, relative to the larger of 1 and the bound
 
 
 # Evidence.
 
 
 def table(rng: np.random.Generator, classes: int, size: int) -> np.ndarray:
-    """Return a table (C, C) of a random classifier that is right more often than not."""
+    """Return a table (C, C) of a random classifier that is usually right."""
     cells = rng.dirichlet(np.ravel(1 + 3 * np.eye(classes)))
     return rng.multinomial(size, cells).reshape(classes, classes)
 
@@ -62,7 +63,7 @@ def three_classes(rng: np.random.Generator) -> xr.DataArray:
 def several_tables(
     rng: np.random.Generator, shape: Mapping[str, int], classes: int = 2, spread: float = 0.5
 ) -> xr.DataArray:
-    """Return tables of 20 to 60 examples each, whose rates of right answers differ by a spread."""
+    """Return tables of 20 to 60 examples each, with accuracies that vary by a given spread."""
     right = rng.uniform(0.5, 2, classes) + spread * rng.standard_normal((*shape.values(), classes))
     share = rng.dirichlet(np.full(classes, 5))
     rates = np.empty((*right.shape, classes))
@@ -76,7 +77,7 @@ def several_tables(
 
 
 def outcomes(rng: np.random.Generator) -> xr.Dataset:
-    """Return the answers of two classifiers to the same 30 to 200 examples."""
+    """Return the predictions of two classifiers for the same 30 to 200 examples."""
     actual = rng.random(rng.integers(30, 201)) < 0.4
     hard = rng.random(len(actual))
     answers = {
@@ -95,7 +96,7 @@ def scores(rng: np.random.Generator) -> xr.Dataset:
 
 
 def probabilities(rng: np.random.Generator) -> xr.Dataset:
-    """Return forecasts of 40 to 200 examples, somewhat too sure."""
+    """Return forecasts of 40 to 200 examples, which are too extreme."""
     logits = rng.normal(0, 1.5, rng.integers(40, 201))
     actual = rng.random(len(logits)) < expit(logits)
     return bcm.from_probabilities(actual.astype(int), expit(1.4 * logits))
@@ -123,14 +124,14 @@ def item_scores(rng: np.random.Generator) -> xr.Dataset:
 
 
 def several_labels(rng: np.random.Generator) -> Any:
-    """Return the true and the predicted ones of four labels, of 20 to 100 examples."""
+    """Return true and predicted labels of 20 to 100 examples with four labels."""
     actual = rng.random((rng.integers(20, 101), 4)) < [0.5, 0.4, 0.3, 0.3]
     predicted = np.where(rng.random(actual.shape) < 0.8, actual, ~actual)
     return bcm.from_multilabel(actual.astype(int), predicted.astype(int))
 
 
 def partly_labelled(rng: np.random.Generator, classes: int = 2, labelled: int = 60) -> xr.DataArray:
-    """Return labelled examples and five times as many others, by what a classifier says."""
+    """Return labelled examples and five times as many unlabelled ones, by prediction."""
     cells = rng.dirichlet(np.ravel(1 + 5 * np.eye(classes))).reshape(classes, classes)
     known = 1 + rng.multinomial(labelled, cells.ravel()).reshape(classes, classes)
     others = rng.multinomial(5 * labelled, cells.sum(0))
@@ -138,7 +139,7 @@ def partly_labelled(rng: np.random.Generator, classes: int = 2, labelled: int = 
 
 
 def raters(rng: np.random.Generator, number: int, classes: int, right: float = 0.8) -> xr.Dataset:
-    """Return the labels of raters of 60 to 150 examples, who know a share and guess the others."""
+    """Return labels of 60 to 150 examples by raters who know some of them and guess the others."""
     truth = rng.integers(0, classes, rng.integers(60, 151))
     names = "abcdef"[:number]
     labels = {
@@ -148,19 +149,19 @@ def raters(rng: np.random.Generator, number: int, classes: int, right: float = 0
     return bcm.from_raters(labels, labels=range(classes))
 
 
-# The two roads.
+# Intervals of the package, and accurate intervals.
 
 
 class Design(NamedTuple):
-    """What evidence is drawn, what is asked of it, and by which road it is recomputed."""
+    """Evidence, measures and options, and the method for accurate intervals."""
 
     design: str
     evidence: Callable[[np.random.Generator], Any]
     measures: Sequence[str]
     options: Mapping[str, Any] = {}
-    # "scipy", or the options of the true answers.
+    # "scipy", or the options of the accurate intervals.
     road: str | Mapping[str, Any] = {"accuracy": 1e-9}
-    # Constants of posteriors that make the points of the true answers more.
+    # Constants of posterior modules that increase the number of points for accurate intervals.
     finer: Mapping[str, Mapping[str, Any]] = {}
     differences: bool = False
 
@@ -277,7 +278,7 @@ CASES = dict(enumerate(DESIGNS, start=1))
 
 
 def by_scipy(evidence: xr.DataArray, measure: str, kind: str) -> np.ndarray:
-    """Return the interval of a share of cells, each with a prior of half an example."""
+    """Return the interval of a proportion of cells, with half a prior example per cell."""
     (tn, fp), (fn, tp) = evidence.values + 0.5
     hits, misses = {
         "recall": (tp, fn),
@@ -288,7 +289,7 @@ def by_scipy(evidence: xr.DataArray, measure: str, kind: str) -> np.ndarray:
     law = stats.beta(hits, misses)
     if kind == "eti":
         return law.ppf([(1 - PROB) / 2, (1 + PROB) / 2])
-    if min(hits, misses) <= 1:  # the density rises to an end
+    if min(hits, misses) <= 1:  # the density is highest at 0 or 1
         return law.ppf([0, PROB] if hits < misses else [1 - PROB, 1])
 
     def difference_of_densities(tail):
@@ -329,7 +330,7 @@ def intervals(
 
 
 def true_intervals(evidence: Any, design: Design) -> Mapping[tuple, np.ndarray]:
-    """Return the ends (n, 2) of each measure and kind by the other road."""
+    """Return the accurate ends (n, 2) of each measure and kind."""
     if isinstance(design.road, str):
         return {
             (measure, kind): by_scipy(evidence, measure, kind)[None]
@@ -339,7 +340,7 @@ def true_intervals(evidence: Any, design: Design) -> Mapping[tuple, np.ndarray]:
     given = {name: value for name, value in design.options.items() if name != "draws"}
     with ExitStack() as stack:
         for name, constants in design.finer.items():
-            # A function of the package has the name of the module.
+            # import_module is needed because the package exports a function with this name.
             module = import_module(f"bayescm.posteriors.{name}")
             stack.enter_context(patch.multiple(module, **constants))
         answers = intervals(evidence, design, {**given, **design.road})
@@ -353,7 +354,7 @@ def shares_within(replications: Replications, *setting: Any) -> Iterator[Mapping
     parts: dict[str, list] = {kind: [] for kind in KINDS}
     for rng in replications.generators():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of few effective draws, and of few raters
+            warnings.simplefilter("ignore")  # there can be few effective draws or few raters
             evidence = design.evidence(rng)
             truth = true_intervals(evidence, design)
             answers = intervals(evidence, design, {"random_seed": 0, **design.options})

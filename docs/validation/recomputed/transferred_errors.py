@@ -1,14 +1,15 @@
 r"""
-Error rates known from elsewhere: every allocation of the unlabelled examples is enumerated.
+Error rates from another population: all allocations of the unlabelled examples are enumerated.
 
-Of u_k unlabelled examples in stratum k let m_ck be of class c. With L_ck labelled examples and
-a = 1 / K pseudo-counts the posterior is a mixture over all allocations m,
+Let m_ck of the u_k unlabelled examples in stratum k be of class c. With L_ck labelled examples and
+the pseudo-count a = 1 / K, the posterior is a mixture over all allocations m,
 
     p(m) ~ prod_k (u_k over m_.k)  B(1 + M)  prod_c B(L_c + a + m_c),    M_c = sum_k m_ck,
 
-B the multivariate beta function, and given m prevalence ~ Dirichlet(1 + M) and the rates of class c
-~ Dirichlet(L_c + a + m_c). Limits of the prevalence are exact, by the cdf of the mixture of betas;
-other measures are draws of the mixture.
+with B the multivariate beta function. Given m, the prevalence has a Dirichlet(1 + M) distribution,
+and the rates of class c have a Dirichlet(L_c + a + m_c) distribution. Limits of the prevalence are
+exact, from the cdf of the mixture of beta distributions. Other measures are sampled from the
+mixture.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,7 +40,7 @@ CASES = dict(enumerate(product(EVIDENCE, ("parameter", "finite", "predictive")),
 
 
 def allocations(unlabelled: np.ndarray, classes: int) -> np.ndarray:
-    """Return every way (n, K, classes) to divide the examples of each stratum among classes."""
+    """Return all allocations (n, K, classes) of the examples in each stratum to the classes."""
     ways = []
     for number in unlabelled:
         splits = [m for m in product(range(number + 1), repeat=classes - 1) if sum(m) <= number]
@@ -54,7 +55,7 @@ def log_beta(weights: np.ndarray) -> np.ndarray:
 
 
 def mixture(labelled: np.ndarray, unlabelled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the allocations, and the posterior probability of each; labelled is (C, K)."""
+    """Return the allocations and their posterior probabilities, given labelled counts (C, K)."""
     ways = allocations(unlabelled, len(labelled))
     log_ways = -gammaln(ways + 1).sum((1, 2))
     rates = labelled + 1 / labelled.shape[1] + ways.swapaxes(1, 2)
@@ -64,7 +65,7 @@ def mixture(labelled: np.ndarray, unlabelled: np.ndarray) -> tuple[np.ndarray, n
 
 
 def prevalence(ways: np.ndarray, prob: np.ndarray, of: str) -> dict[str, Figure] | None:
-    """Return the exact figures of the share of the last of two classes."""
+    """Return the exact figures of the prevalence of the second of two classes, or None."""
     number, total = ways[..., -1].sum(-1), ways[0].sum()
     if of == "finite":
         mass = np.bincount(number, prob, total + 1)

@@ -1,13 +1,13 @@
 r"""
-Importance weights with groups and with folds, recomputed from the examples themselves.
+Importance weights with groups and with folds, recomputed from the examples.
 
-Every group was sampled with a probability of its own, and so was every class. Within a class of a
-group all examples weigh the same, and as many are known of its recall as there are, whatever they
-weigh: the rates are those of the counts without weights, by the importance sampling of
-`validation.recomputed.groups` and of `validation.recomputed.folds`. Weights tell how common the
-classes are. In a group with sums of weights :math:`S_j` of :math:`n_j` examples of class j they do
-so as by :math:`(\sum S_j)^2 / \sum S_j^2 / n_j` examples (Kish 1965); in folds, whose class totals
-are fixed, the share of positives is theirs.
+Groups and classes were sampled with different probabilities. Within a class of a group, all
+examples have the same weight, so that rates do not depend on the weights. They are computed from
+unweighted counts, by the importance sampling of `validation.recomputed.groups` and
+`validation.recomputed.folds`. The weights determine the class frequencies. In a group, let
+:math:`S_j` be the sum of the weights of the :math:`n_j` examples of class j. The effective number
+of examples is :math:`(\sum S_j)^2 / \sum S_j^2 / n_j` (Kish 1965). In folds, class totals are
+fixed, and the prevalence is the weighted one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,12 +24,12 @@ from validation.recomputed.groups import GROUPS, robust_logits
 
 CASES = dict(enumerate([("groups",), ("folds",)], start=1))
 GROUP_WEIGHTS = np.array([1.0, 1.0, 5.0, 20.0, 3.0, 8.0])
-CLASS_WEIGHTS = np.array([4.0, 1.0])  # of negatives and positives
+CLASS_WEIGHTS = np.array([4.0, 1.0])  # weights of negatives and positives
 MEASURES = ("recall", "specificity", "precision", "f1", "accuracy")
 
 
 def weighted_counts(cells: np.ndarray, dim: str, weights: np.ndarray) -> Any:
-    """Return evidence of tables (G, 2, 2) along a dim, each of whose rows has a weight (G, 2)."""
+    """Return evidence from tables (G, 2, 2) along a dimension, with a weight per row (G, 2)."""
     where = np.argwhere(cells)
     group, actual, predicted = np.repeat(where, cells[tuple(where.T)], axis=0).T
     return bcm.from_predictions(
@@ -43,7 +43,7 @@ def weighted_counts(cells: np.ndarray, dim: str, weights: np.ndarray) -> Any:
 
 
 def of_groups(rng: np.random.Generator, size: int) -> Iterator[Any]:
-    """Yield figures of the typical group and of the mean over the groups."""
+    """Yield figures of the typical group, and of the mean over the groups."""
     tp, fn, fp, tn = np.array(GROUPS["one apart"]).T
     cells = np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
     weights = GROUP_WEIGHTS[:, None] * CLASS_WEIGHTS
