@@ -203,11 +203,11 @@ WEIGHT_METHODS: dict[str, Method] = {
 }
 
 # Experiment "hard_counts": intervals of extreme tables, compared with draws from the same
-# posterior. Sample sizes are from 1 to 1e9 examples, prevalences from 1e-6 to 1/2 or the
-# complement, and error rates down to 0.001. A tenth of the cells is set to 0, and the prior
-# concentration is from 0.01 to 10. Each table has one interval, equal-tailed or highest-density,
-# with a probability from 0.5 to 0.999. The interval is wrong if it is reversed or outside the range
-# of the measure, if its error is not finite, or if a tail probability differs from the draws.
+# posterior. Sample sizes are from 1 to 1e9 examples, prevalences from 1e-6 to 1 - 1e-6, and rates
+# from 0.001 to 0.999. A tenth of the cells is set to 0, and the prior concentration is from 0.01 to
+# 10. Each table has one interval, equal-tailed or highest-density, with a probability from 0.5 to
+# 0.999. The interval is wrong if it is reversed or outside the range of the measure, if its error
+# is not finite, or if a tail probability differs from the draws.
 # Experiment "hard_counts_errors" has the measures without a closed form, and enough draws to check
 # the stated numerical error.
 

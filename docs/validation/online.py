@@ -338,7 +338,7 @@ def recall_since(stream: xr.DataArray, first: int, last: int) -> np.ndarray:
 
 
 # Table "healthy" of "run_length": false alarms in unchanged streams of 1,000 batches, with the
-# default measures and rules, and with floors just below the true values.
+# default measures and rules, and with floors at or just below the true values.
 
 LONG = 1000
 FLOORS = {
@@ -469,8 +469,8 @@ def promotions(replications: Replications, measure: str, better: float) -> list[
 
 # Experiment "binned_intervals": coverage of intervals from binned probabilities, as stored by a
 # monitor. The log odds of the forecasts are normal with standard deviation 1.3. The true log odds
-# have a slope around the mean of the forecasts, and a level. The true measures are those of the
-# forecasts themselves, or of the forecasts moved to the middles of their bins.
+# have a slope around the mean of the forecasts, and a level. True measures are computed from the
+# forecasts themselves, and from the forecasts moved to the middles of their bins.
 
 BINNED_MEASURES = ("auc", "brier", "calibration_in_the_large", "calibration_slope")
 SIZES, SPREAD = (200, 1000, 5000), 1.3
@@ -682,12 +682,14 @@ def alarms_of_forecasts(
 
 
 # Experiment "item_score_alarms": item scores and labels.
-# - Table "tails": the tail probabilities that alarms use. It has the proportion of samples in which
-#   the posterior probability that the mean is above, or below, its true value is at most a level.
+# - Table "tails": calibration of the tail probabilities that alarms use. For several levels, it has
+#   the proportion of samples with a posterior probability of at most this level that the mean is
+#   above, or below, its true value.
 # - Table "healthy": streams without a change. The limit of the rule `floor` equals the true mean,
 #   which is the worst case.
 # - Table "worse": from batch 51 on, 15% of the items have the worst score. For errors without an
-#   end, the score is multiplied by 3, and for labels, none is predicted. The limit is half way.
+#   end, the score is multiplied by 3. For labels, all predicted labels are removed. The limit is
+#   half way between the old and new means.
 
 
 class ScorePopulation(NamedTuple):

@@ -71,7 +71,7 @@ class PopulationOfSites:
         return Sites(center, *map(self.rng.normal, self.mean, self.sd, [number, number]))
 
     def sizes(self, number: int, mean: float) -> np.ndarray:
-        """Return random numbers of examples per site, which differ by a factor of ten or more."""
+        """Return random numbers of examples per site, which can differ by a factor of ten."""
         return np.maximum(self.rng.poisson(mean * self.rng.gamma(2, 0.5, number)), 8)
 
 

@@ -6,8 +6,8 @@ K folds, n_j examples of class j, u^2 = 1 / n_0 + 1 / n_1 and t the spread of th
 
     logit recall_k      = logit r + d + a + d_k + a_k
     logit specificity_k = logit s - d + a - d_k + a_k
-    d ~ N(0, .4 t^2),  d_k ~ N(0, .6 t^2),  a ~ N(0, rho u^2),  a_k ~ N(0, (1 - rho) u^2)
-    t ~ half-t_2(.3 u^(2/3)),  r, s ~ Beta(1/2, 1/2),  rho = 1 - 1 / K.
+    d ~ N(0, 0.4 t^2),  d_k ~ N(0, 0.6 t^2),  a ~ N(0, rho u^2),  a_k ~ N(0, (1 - rho) u^2)
+    t ~ half-t_2(0.3 u^(2/3)),  r, s ~ Beta(1/2, 1/2),  rho = 1 - 1 / K.
 
 If training sets are smaller than all folds but one, u is multiplied by the square root of the
 ratio, in the prior of t and for a and a_k. The effects of a fold are summed over a product of
