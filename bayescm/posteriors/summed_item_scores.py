@@ -69,7 +69,7 @@ _FEW_ITEMS = 30
 
 def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
     """
-    Return the requested measures, resolved, if they follow from sums over items.
+    Resolve the requested measures, which must follow from sums over items.
 
     The only measure of attempts is the mean, which equals pass@1.
 

@@ -70,7 +70,7 @@ _SETTLED = 1e-10  # the search ends at a shorter step
 
 def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
     """
-    Return the requested measures of multilabel examples or item counts, resolved.
+    Resolve the requested measures of multilabel examples or item counts.
 
     Raises
     ------

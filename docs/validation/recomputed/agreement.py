@@ -5,10 +5,9 @@ Point estimates are recomputed label by label. Fleiss' kappa and Gwet's AC1 use 
 each example's labels. Alpha uses Krippendorff's coincidences of ordered pairs of labels. The
 posterior of the label patterns is a Dirichlet process with a prior of weight two, sampled by stick
 breaking. A prior example has the raters of a random example in the sample, and random labels. The
-published table of twelve subjects, four raters and five classes is from Gwet
-(2014), Handbook of Inter-Rater Reliability (4th ed.), Advanced Analytics. Its figures are from
-there and, for ordered classes, from Krippendorff (2011), Computing Krippendorff's
-alpha-reliability.
+published table of twelve subjects, four raters and five classes is from Gwet (2014), Handbook of
+Inter-Rater Reliability (4th ed.), Advanced Analytics. Its figures are from there and, for ordered
+classes, from Krippendorff (2011), Computing Krippendorff's alpha-reliability.
 """
 
 from collections.abc import Iterator, Mapping
