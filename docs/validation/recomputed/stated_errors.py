@@ -191,14 +191,14 @@ CHAINS, SOME = (dict(MANY, draws=draws) for draws in (40_000, 100_000))
 ITEMS = {"draws": 500}, {"draws": 20_000, "random_seed": 1}
 MANY_WRONG = {"label_error": 0.1, **MANY}
 POINTS_OF_FOLDS = {"hierarchical_folds": {"_SIZE": 2**16}}
-POINTS_OF_GROUPS = {"hierarchical_groups": {"_FEWEST_AND_MOST": (40_000, 40_000)}}
+POINTS_OF_GROUPS = {"logit_normal_groups": {"_FEWEST_POINTS": 40_000, "_MOST_POINTS": 40_000}}
 POINTS_OF_CROSSED = {"crossed_groups": {"_SCALES": 4000, "_SIZE": 60_000}}
 POINTS_OF_RATERS = {"noisy_labels": {"_POINTS": 48_000}}
 POINTS_OF_ERRORS = {"mislabelled": {"_RATES": 8000, "_POINTS": 12_000}}
 LONGER_CHAINS = {
     "noisy_labels": {"_CHAINS": 2000, "_BURN": 200},
     "mislabelled": {"_CHAINS": 2000, "_BURN": 150},
-    "transferred_errors": {"_CHAINS": 2000, "_BURN": (200, 2000)},
+    "transferred_errors": {"_CHAINS": 2000, "_LEAST_BURN": 200, "_MOST_BURN": 2000},
 }
 DESIGNS = [
     Design("closed forms", two_classes, SHARES, road="scipy"),
