@@ -352,7 +352,9 @@ def views(evidence: xr.Dataset, top_label: bool = False) -> list[View]:
         return [({"classifier": k}, highest(evidence.sel(classifier=k))) for k in names]
     if "class" not in evidence.dims:
         return [({}, evidence)]
-    return [({"class": k}, one_vs_rest(evidence, k)) for k in evidence["class"].values.tolist()]
+    occur = {*evidence["actual"].values.tolist()}  # without examples, a class has no curve
+    labels = [label for label in evidence["class"].values.tolist() if label in occur]
+    return [({"class": label}, one_vs_rest(evidence, label)) for label in labels]
 
 
 def in_views(every: list[View], ask: Callable[[xr.Dataset], xr.Dataset]) -> xr.Dataset:

@@ -986,8 +986,11 @@ def _mid_ranks(values, axis):
 
 # Default measures for two and for more classes. Measures of curves need a single sample.
 _CALIBRATION = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
-_OF_TWO, _CURVE_OF_TWO = ("auc", *_CALIBRATION, "brier", "brier_skill"), ("ece",)
-_OF_MANY = ("auc_macro", "brier", "brier_skill")
+_PROPER = ("brier", "brier_skill")
+_OF_TWO, _CURVE_OF_TWO = ("auc", *_CALIBRATION, *_PROPER), ("ece",)
+_OF_MANY = ("auc_macro", *_PROPER)
+# Without two different forecasts, no line can be fitted.
+_NEED_TWO_VALUES = ("calibration_slope", "calibration_intercept")
 _CURVES_OF_MANY = ("ece_macro", "ece_top_label", "ece_full")
 
 
@@ -997,7 +1000,23 @@ def _measures_of_probabilities(evidence):
     of_curves: tuple[str, ...] = _CURVES_OF_MANY if several else _CURVE_OF_TWO
     if several and top_labels_alike(evidence):
         of_curves = tuple(name for name in of_curves if not name.endswith("_top_label"))
+    if not every_class_occurs(evidence):
+        # A class without examples has neither an area nor a calibration curve.
+        measures, of_curves = _PROPER, tuple(n for n in of_curves if n.endswith("_top_label"))
+    if not several and not forecasts_differ(evidence):
+        measures = tuple(name for name in measures if name not in _NEED_TWO_VALUES)
     return [*measures, *(of_curves if slice_name(evidence) is None else ())]
+
+
+def every_class_occurs(evidence: xr.Dataset) -> bool:
+    """Return whether each class has examples, so that it has a curve."""
+    labels = evidence["class"].values if "class" in evidence.dims else []
+    return bool(np.isin(labels, evidence["actual"].values).all())
+
+
+def forecasts_differ(evidence: xr.Dataset) -> bool:
+    """Return whether every classifier has two different forecasts, so that a line can be fitted."""
+    return bool((np.ptp(np.atleast_2d(evidence["score"].values), axis=1) > 0).all())
 
 
 def _number_of_examples(evidence):

@@ -85,7 +85,12 @@ def samples(evidence: xr.Dataset) -> Iterator[xr.Dataset]:
 
 
 def check_classes(evidence: xr.Dataset) -> None:
-    """Raise an error unless each fold or group has examples in and outside each class."""
+    """
+    Raise an error unless each fold or group has examples in and outside each class.
+
+    With probabilities of several classes, a class may have no examples at all: the Brier score and
+    the log loss do not need them.
+    """
     truth = evidence["actual"].values
     several = "class" in evidence.dims
     labels = evidence["class"].values.tolist() if several else [evidence["positive"].item()]
@@ -95,6 +100,8 @@ def check_classes(evidence: xr.Dataset) -> None:
     sizes = np.bincount(codes)
     for label in labels:
         numbers = np.bincount(codes, truth == label, len(sizes))
+        if several and "probabilities" in evidence.coords and not numbers.any():
+            continue
         bad = np.flatnonzero((numbers == 0) | (numbers == sizes))
         if len(bad):
             where = f" in {part} {members[bad[0]]}" if part else ""

@@ -11,6 +11,7 @@ from bayescm.answers.tables import value_and_interval
 from bayescm.classical.probabilities import corp
 from bayescm.curves import calibration
 from bayescm.curves.calibration import views
+from bayescm.evidence.scores import forecasts_differ
 from bayescm.measures.display_names import DisplayNames, display_label, display_name
 from bayescm.plots import style
 from bayescm.plots.canvas import band, canvas
@@ -178,7 +179,7 @@ def _classifiers(evidence, name):
 
 def _labels(evidence, name, prob, display_names):
     """Return legend entries for each classifier, or for the one with this name."""
-    measures = ["ece", "calibration_slope"]
+    measures = ["ece", *(["calibration_slope"] if forecasts_differ(evidence) else [])]
     table = summary(evidence, measures, prob=prob, kind="eti")
     written = [display_name(measure, display_names) for measure in measures]
     has_classifiers = "classifier" in evidence.dims

@@ -209,12 +209,16 @@ class Calibration(OfForecasts):
     @property
     def smooth(self) -> list["SmoothCurve"]:
         """The posterior of the smooth curve of each classifier."""
-        for row in self.probability:
-            if len(np.unique(row)) < _FEWEST_VALUES:
-                todo = "ask for brier, log_loss or calibration_in_the_large"
-                what = "a calibration curve needs forecasts that differ"
-                raise fail(what, np.unique(row), "three different ones", todo)
-        return self._smooth
+        return [self.smooth_of(classifier) for classifier in range(len(self.probability))]
+
+    def smooth_of(self, classifier):
+        """Return the posterior of the smooth curve of a classifier."""
+        values = np.unique(self.probability[classifier])
+        if len(values) < _FEWEST_VALUES:
+            todo = "ask for brier, log_loss or calibration_in_the_large"
+            what = "a calibration curve needs forecasts that differ"
+            raise fail(what, values, "three different ones", todo)
+        return self._smooth[classifier]
 
     @cached_property
     def _smooth(self):
@@ -286,7 +290,7 @@ class Calibration(OfForecasts):
     def _curve(self, classifier, odds, size, rng):
         """Sample one curve: smooth, or by Jeffreys' prior for each of few distinct forecasts."""
         if self.methods[classifier] != "binomial":
-            smooth = self.smooth[classifier]
+            smooth = self.smooth_of(classifier)
             return expit(odds + smooth.departure(*smooth.draw(size, rng)[:2], odds))
         probability, hits, total = self.tally(classifier)
         of_examples = self.odds[classifier]
@@ -882,7 +886,7 @@ def lower_limit_of_distance(posterior: Any, measure: Callable, prob: float) -> n
         if len(np.unique(row)) < _FEWEST_VALUES:
             limits.append(_distance_of_few_values(posterior, classifier, measure, prob))
             continue
-        smooth = posterior.smooth[classifier]
+        smooth = posterior.smooth_of(classifier)
         grid = np.quantile(smooth.odds, np.linspace(0.01, 0.99, _GRID))
         departure = smooth.departure(*smooth.sample, grid)
         low, high = band_of_draws(departure, prob, True)

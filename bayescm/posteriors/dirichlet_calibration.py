@@ -139,7 +139,14 @@ class DirichletCalibration(OfForecasts):
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return cautions about rare classes, certain forecasts and uniform top labels."""
         sentences = []
-        rarest = self._totals.argmin()
+        absent = self.labels[self._totals == 0].tolist()
+        if absent:
+            names = ", ".join(map(str, absent))
+            sentences.append(
+                f"No example is of class {names}: its share is taken to be 0, and its forecasts "
+                "are not checked."
+            )
+        rarest = np.where(self._totals > 0, self._totals, np.inf).argmin()
         if self._totals[rarest] < _FEW_EXAMPLES:
             examples = f"{self._totals[rarest]:.3g} examples of class {self.labels[rarest]}"
             sentences.append(f"{examples} are few: the intervals may be too short.")
@@ -180,7 +187,9 @@ class DirichletCalibration(OfForecasts):
             todo = "ask for the measure of each class, or of the highest probability (_top_label)"
             what = "the whole forecast of so many classes is not recalibrated"
             raise fail(what, len(self.labels), f"{_MOST_CLASSES} classes at most", todo)
-        shift = np.log(self._totals * self._class_weights) - np.log(self._totals)
+        has = self._totals > 0
+        totals, weights = np.where(has, self._totals, 1), np.where(has, self._class_weights, 1)
+        shift = np.log(totals * weights) - np.log(totals)
         return [
             LinearDeparture(finite_log(row), self.code, self.weight, self.spread, shift)
             for row in self.probability

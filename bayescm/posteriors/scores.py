@@ -37,6 +37,7 @@ from bayescm.measures.curves import Curve
 from bayescm.posteriors.roc.curve_posterior import CurvePosterior, top_scores
 from bayescm.posteriors.roc.prevalence import class_weights, prevalence_distribution
 from bayescm.posteriors.roc.slots import Slots, block_bounds, block_weights, cells, slots_of
+from bayescm.validate import fail
 
 _GAMMAS_AT_ONCE = 2e7  # 160 MB
 
@@ -99,6 +100,7 @@ class SampleOfScores:
         matrix, self.weights, self.codes = score_arrays(evidence)
         self.matrix = matrix if matrix.ndim == 3 else matrix[:, None]  # (K, C or 1, n)
         self.classifiers = len(matrix)
+        self.labels = evidence["class"].values if matrix.ndim == 3 else np.arange(2)
         self.classes = matrix.shape[1] if matrix.ndim == 3 else 2
         self.class_totals = np.bincount(self.codes, self.weights, self.classes)
         self.prevalence, prior = prevalence_distribution(evidence, prevalence, self.classes)
@@ -110,6 +112,11 @@ class SampleOfScores:
 
     def _scores_and_positives(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the scores of each curve, and a mask of the positive examples."""
+        if not self.class_totals.all():
+            label = self.labels[self.class_totals == 0][0]
+            todo = "ask for brier, log_loss or ece_top_label"
+            what = f"curves compare the scores of classes, and no example is of class {label!s}"
+            raise fail(what, ..., "", todo)
         rows = self.matrix.reshape(-1, len(self.weights))
         for row, label in zip(rows, self.positive_class, strict=True):
             yield row, self.codes == label

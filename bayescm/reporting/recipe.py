@@ -48,7 +48,7 @@ from bayescm.evidence.partly_labelled import (
 )
 from bayescm.evidence.preferences import as_preferences, groups_that_never_met
 from bayescm.evidence.registry import type_of
-from bayescm.evidence.scores import SCORES
+from bayescm.evidence.scores import SCORES, every_class_occurs
 from bayescm.evidence.slices import slice_name
 from bayescm.evidence.trees import with_positive_class
 from bayescm.fitting.posterior_for import members_of, posterior_of
@@ -557,6 +557,8 @@ class ScoresRecipe(Recipe):
             f"{row['upper'] - row['lower']:.3f} wide; halving that takes about four times as many "
             "examples."
         )
+        if not every_class_occurs(self.evidence):
+            return section
         progress("pictures of curves")
         band = f"curve with its {self.mass} simultaneous band"
         roc = bcm.plot_roc(self.evidence, prob=self.prob)
