@@ -58,7 +58,8 @@ def nuts(
     Returns
     -------
     xarray.DataTree
-        Groups ``posterior`` and ``sample_stats``, and ``unconstrained_posterior`` if requested.
+        Groups ``posterior`` and ``sample_stats``, and ``unconstrained_posterior`` if requested. The
+        posterior has the free variables. Samplers of PyMC add the deterministic ones.
     """
     if model.discrete_value_vars:
         raise fail(
@@ -184,8 +185,10 @@ def _sampler(model):
     new = computation_of(model)
     sampler = _samplers.find(new)
     if sampler is None:
+        # The callers work out the deterministic variables of all draws at once, without numba.
+        free = [variable.name for variable in model.free_RVs]
         with _unoptimised():
-            sampler = nutpie.compile_pymc_model(model)
+            sampler = nutpie.compile_pymc_model(model, var_names=free)
         _samplers.keep(new, sampler)
     shared = {variable.name for variable in sampler.shared_var_keys}
     return sampler.with_data(
@@ -219,7 +222,7 @@ def computation_of(model) -> compiled.Computation:
     """Return the computation of a compiled sampler."""
     from pytensor.graph.basic import clone
 
-    graph = [model.logp(), *model.deterministics]
+    graph = [model.logp()]
     computation = compiled.computation(model, graph, [*model.value_vars, *model.free_RVs])
     # Clone the graph, because compilation rewrites in place the part that depends on data only.
     _, graph = clone(computation.inputs, computation.graph, copy_inputs=False)
