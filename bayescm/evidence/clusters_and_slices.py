@@ -20,7 +20,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.concatenation import concatenate, parts_of_all
-from bayescm.evidence.labels import check_no_missing_text
+from bayescm.evidence.labels import check_no_missing_text, check_plain_labels
 from bayescm.evidence.tabulate import axes_of, check_sizes, check_weights, column
 from bayescm.validate import fail, unmasked
 
@@ -32,6 +32,7 @@ def with_clusters(evidence: xr.Dataset, group: Any, dim: str) -> xr.Dataset:
     if group is None:
         return evidence
     labels = column("group", group)
+    check_plain_labels(labels, "labels of group")
     check_sizes({"group": len(labels), f"{dim}s": evidence.sizes[dim]})
     todo = f"give {dim}s that stand by themselves one of their own"
     check_no_missing_text(pd.unique(labels), "a group", todo)

@@ -147,13 +147,8 @@ def _answers_by_name(predictions):
     names = [name for name, _ in pairs]
     for name in names:
         if not isinstance(name, str):
-            raise fail(
-                "a classifier's name must be a string",
-                name,
-                "a string",
-                "give it a name",
-                TypeError,
-            )
+            todo = f'pass {{"{name}": predictions}}'
+            raise fail("a classifier's name must be a string", name, "a string", todo, TypeError)
         if names.count(name) > 1:
             raise fail("a classifier is named twice", name, "each name once", "rename one of them")
     if not names:

@@ -306,7 +306,7 @@ def _columns(votes, left, right, winner, group, weights):
         given["left"], given["right"] = sides[0]
     columns: dict[str, Any] = {}
     for role, name in given.items():
-        is_named = isinstance(name, str)
+        is_named = isinstance(name, str | int)  # the names of columns may be numbers
         columns[role] = votes[check_column(name, votes, role)] if is_named else name
     check_row_order(columns)
     return columns

@@ -224,6 +224,8 @@ def _by_name(columns):
 
 def _column(name, values):
     """Return labels (n, k) as objects, with None for missing labels."""
+    if isinstance(values, list | tuple):  # lists of lists have several labels of an example
+        check_plain_labels([label for label in values if isinstance(label, tuple)])
     table = pd.DataFrame(values)
     array = table.astype(object).where(table.notna(), None).to_numpy()
     if array.ndim != 2:

@@ -169,7 +169,12 @@ def _folds(table, data_set):
 def _long(table, measure, data_set, classifier, runs):
     """Return columns data_set, classifier, run and result, and the name of the measure."""
     if data_set not in table:
-        todo = "name it: `data_set='dataset'`"
+        texts = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
+        todo = f"name it, e.g. `data_set={texts[0] if texts else 'dataset'!r}`"
+        if table.index.name == data_set:
+            todo = "make it a column: `table.reset_index()`"
+        elif not texts:
+            todo = f"add a column {data_set!r} with the name of the data set of each row"
         raise fail("no column of data sets", data_set, list(table), todo)
     if not len(table):
         raise fail("no results", ..., "a row for every run", "pass a table with rows")
@@ -177,6 +182,12 @@ def _long(table, measure, data_set, classifier, runs):
     rest = [name for name in table if name not in keys]
     check_no_identifiers(table[[*rest]], "scores", "leave `{name}` out", roles=())
     every = classifier in table and runs and (measure in rest or len(rest) == 1)
+    if not runs and classifier not in table and measure not in rest:
+        what = f"the table has neither a column {classifier!r} nor a column of runs"
+        todo = (
+            "name the column of classifiers, as in `classifier='model'`, or of runs, as in 'fold'"
+        )
+        raise fail(what, rest, f"a column {classifier!r}, or 'repeat', 'fold' or 'run'", todo)
     strange = [name for name in rest if not pd.api.types.is_numeric_dtype(table[name])]
     wide = bool(runs) != (classifier in table)
     if not every and (not wide or strange or not rest):

@@ -257,7 +257,7 @@ def _check_mapping(scores):
         raise fail("no classifiers", {}, "at least one", "pass {'name': scores}")
     for name in scores:
         if not isinstance(name, str):
-            todo = "pass {'name': scores}"
+            todo = f'pass {{"{name}": scores}}'
             raise fail("a classifier's name must be a string", name, "a string", todo, TypeError)
 
 
@@ -429,6 +429,9 @@ def _binned(frame, columns, scores, starts):
         raise fail("not a table", type(frame).__name__, "a table of pandas or another engine", todo)
     schema = table.collect_schema()
     for name in columns:
+        if not isinstance(name, str):
+            todo = "rename the columns: `frame.rename(columns=str)`"
+            raise fail("the name of a column must be text", name, "", todo, TypeError)
         check_column(name, schema)
         if name in scores and not schema[name].is_numeric():
             todo = "name a column of scores"

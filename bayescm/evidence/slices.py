@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.concatenation import concatenate, parts_of_all
-from bayescm.evidence.labels import check_no_missing_text
+from bayescm.evidence.labels import check_no_missing_text, check_plain_labels
 from bayescm.validate import check_by, fail, unmasked
 
 PLACES = ("fold", "group")
@@ -49,7 +49,9 @@ def slices_of(size: int, *, by: Any = None, fold: Any = None, group: Any = None)
 
 def _column(name, values, size):
     """Return the fold or group of each example, or raise an error if one is missing."""
-    labels = np.asarray(unmasked(values, name))
+    values = unmasked(values, name)
+    check_plain_labels(values, f"labels of {name}")
+    labels = np.asarray(values)
     if labels.shape != (size,):
         todo = f"pass the {name} of every example"
         raise fail(f"{name} and actual differ in length", labels.shape, f"{size} of them", todo)

@@ -212,7 +212,7 @@ def _svg(picture):
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{picture.name}-', svg)
-    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\1{picture.name}-", svg)
+    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{picture.name}-", svg)
     # The page determines the size, and the viewBox the proportions.
     svg = re.sub(r'^<svg([^>]*?) width="[^"]*"', r"<svg\1", svg, count=1, flags=re.DOTALL)
     svg = re.sub(r'^<svg([^>]*?) height="[^"]*"', r"<svg\1", svg, count=1, flags=re.DOTALL)

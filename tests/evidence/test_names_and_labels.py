@@ -37,6 +37,11 @@ def calls(no, yes):
         "probabilities": lambda: bcm.from_probabilities(truth, scores, positive=yes),
         "multilabel": lambda: bcm.from_multilabel([{no}, {no, yes}], [{yes}, {no}]),
         "partly labelled": lambda: bcm.from_partly_labelled([*truth[:12], *[None] * 12], said),
+        "groups of predictions": lambda: bcm.from_predictions(truth, said, by={"group": truth}),
+        "groups of scores": lambda: bcm.from_scores(
+            truth, scores, positive=yes, by={"group": [no, yes] * 12}
+        ),
+        "groups of items": lambda: bcm.from_item_scores(scores, range=(0, 1), group=truth),
     }
 
 
@@ -53,7 +58,7 @@ def test_members_of_an_enumeration_are_told_what_to_pass(name):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["predictions", "classifiers", "matrix", "cells", "multilabel"])
+@pytest.mark.parametrize("name", calls(0, 1))
 def test_tuples_are_told_what_to_pass(name):
     with pytest.raises(TypeError, match=r"of type tuple.*join the parts to one text"):
         calls(("a", 1), ("b", 2))[name]()
@@ -106,3 +111,37 @@ def test_cells_that_are_no_numbers(cell, said):
         bcm.from_cells(tp=5, fn=15, fp=cell, tn=30)
     with pytest.raises(TypeError, match="must be a number, not"):
         bcm.from_matrix([[cell, cell], [cell, cell]])
+
+
+def test_tables_whose_columns_have_numbers_as_names():
+    votes = pd.DataFrame({0: list("xyz"), 1: list("yzx"), "winner": list("xyx")})
+    named = votes.rename(columns={0: "model_a", 1: "model_b"})
+    assert bcm.from_preferences(votes, left=0, right=1).equals(bcm.from_preferences(named))
+    scored = pd.DataFrame({0: [1, 0, 1, 0], 1: [0.9, 0.2, 0.7, 0.4]})
+    with pytest.raises(TypeError, match=r"column must be text: [01].*rename\(columns=str\)"):
+        bcm.from_scored_frame(scored, 1, actual=0)
+    text = scored.rename(columns=str)
+    assert bcm.from_scored_frame(text, "1", actual="0", positive=1) is not None
+
+
+def test_results_whose_columns_have_numbers_as_names():
+    table = pd.DataFrame(np.linspace(0.6, 0.9, 8).reshape(4, 2), [*"wxyz"]).rename_axis("data_set")
+    with pytest.raises(ValueError, match=r"no column of data sets.*reset_index\(\)"):
+        bcm.from_results(table)
+    with pytest.raises(ValueError, match=r"no column of data sets.*add a column 'data_set'"):
+        bcm.from_results(table.reset_index(drop=True))
+    rows = table.reset_index()
+    with pytest.raises(ValueError, match="neither a column 'classifier' nor a column of runs"):
+        bcm.from_results(rows)
+    as_runs = bcm.from_results(rows.assign(model="a"), classifier="model", test_share=0.5)
+    assert as_runs.sizes["run"] == 2
+    assert bcm.from_results(rows.rename(columns={0: "fold"})).sizes["classifier"] == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [0, 2, ("a", 1)])
+def test_the_advised_name_of_a_classifier_works(name):
+    for function in (bcm.from_classifiers, bcm.from_scores):
+        with pytest.raises(TypeError, match=r"must be a string.*pass \{"):
+            function([1, 0, 1, 0], {name: [1, 0, 0, 1]}, positive=1)
+        assert function([1, 0, 1, 0], {f"{name}": [1, 0, 0, 1]}, positive=1) is not None
