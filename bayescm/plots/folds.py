@@ -41,6 +41,7 @@ def plot_folds(
     prob: float = 0.95,
     kind: str = "hdi",
     concentration: Any = None,
+    colors: style.Colors = None,
     display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
@@ -59,6 +60,8 @@ def plot_folds(
         Highest-density or equal-tailed posterior intervals.
     concentration : float or array_like, optional
         Prior pseudo-counts per cell.
+    colors : mapping of str to color, optional
+        Colours of the rows of all folds, such as ``"partially pooled"``.
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
         "random forest"}``.
@@ -95,7 +98,7 @@ def plot_folds(
     prior = {} if concentration is None else {"concentration": concentration}
     single, pooled = _intervals(runs, measure, prob, kind, prior)
     shown = prob, kind, display_names
-    return _figure_of_folds(runs, single, pooled, measure, *shown, ax)
+    return _figure_of_folds(runs, single, pooled, measure, *shown, ax, colors)
 
 
 def fold_figures(
@@ -132,7 +135,7 @@ def _intervals(runs, measure, prob, kind, prior):
     ]
 
 
-def _figure_of_folds(runs, single, pooled, measure, prob, kind, display_names, ax):
+def _figure_of_folds(runs, single, pooled, measure, prob, kind, display_names, ax, colors=None):
     longest = max(len(single[name]) + len(pooled[name]) for name in runs)
     number = len(runs)
     beside = min(number, _BESIDE)
@@ -140,7 +143,7 @@ def _figure_of_folds(runs, single, pooled, measure, prob, kind, display_names, a
     panels: dict[str, Any] = {"number": number, "columns": beside, "narrowest": _NARROWEST}
     with canvas(size, ax=ax, sharex=True, **panels) as page:
         for axes, (name, run) in zip(page.panels, runs.items(), strict=True):
-            _draw(axes, single[name], pooled[name])
+            _draw(axes, single[name], pooled[name], colors)
             summed = fold_micro(run, measure).item()
             axes.axvline(summed, color=style.muted(), linestyle=":", linewidth=1, zorder=0)
             axes.set_xlabel(display_name(as_measures(measure, run)[0], display_names))
@@ -203,14 +206,15 @@ def _all_folds(counts, measure, prob, kind, prior):
     return rows
 
 
-def _draw(axes, single, pooled):
+def _draw(axes, single, pooled, colors):
     """Plot the folds and, below a gap, one row for each pooled method."""
     y = [*range(len(single)), *range(len(single) + 1, len(single) + 1 + len(pooled))]
     name_rows(axes, y, [label for label, _, _ in [*single, *pooled]])
     _, centers, ends = zip(*single, strict=True)
     rows(axes, y[: len(single)], ends, centers, color=style.muted())
-    for i, (_, center, ends) in enumerate(pooled):
-        one = {"color": style.color(i), "marker": style.MARKERS[i]}
+    looks = style.roles([label for label, _, _ in pooled], colors)
+    for i, (label, center, ends) in enumerate(pooled):
+        one = {"color": looks[label].color, "marker": looks[label].marker}
         rows(axes, [y[len(single) + i]], [ends], [center], **one)
 
 

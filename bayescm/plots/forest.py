@@ -320,6 +320,7 @@ def plot_slices(
     positive: Any = None,
     draws: int | None = None,
     random_seed: int = 0,
+    colors: style.Colors = None,
     display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
@@ -335,6 +336,8 @@ def plot_slices(
         See :func:`bayescm.worst_slices`.
     model, concentration, positive, draws, random_seed, **keywords
         See :func:`bayescm.worst_slices`.
+    colors : mapping of str to color, optional
+        Colours of ``"flagged"`` slices and of the ``"other"`` slices.
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
         "random forest"}``.
@@ -375,7 +378,7 @@ def plot_slices(
     height = max(2.6, _SLICE * len(table) + 1.5) if few else 7.0
     with canvas((width, height), ax=ax, in_rows=True) as page:
         axes = page.axes
-        _draw_slices(axes, table, few)
+        _draw_slices(axes, table, few, colors)
         name_rows(axes, named, labels, last=len(table) - 1)
         if not few:
             axes.tick_params(axis="y", labelsize=8)
@@ -404,10 +407,12 @@ def _worst_flagged(table):
     return named
 
 
-def _draw_slices(axes, table, few):
+def _draw_slices(axes, table, few, colors):
+    style.check_colors(colors, ["flagged", "other"])
+    usual = {"flagged": style.color(1), "other": style.muted(0.45 if few else 0.25)}
+    shown = {**usual, **(colors or {})}
     for flagged in (False, True):
         part = table[table["flagged"] == flagged]
-        color = style.color(1) if flagged else style.muted(0.45 if few else 0.25)
         width = 2.0 if few else (1.2 if flagged else 0.6)
         size = 5.5 if few else (3.0 if flagged else 1.5)
         ends = part[["lower", "upper"]]
@@ -416,7 +421,7 @@ def _draw_slices(axes, table, few):
             part.index,
             ends,
             part["mean"],
-            color=color,
+            color=shown["flagged" if flagged else "other"],
             width=width,
             size=size,
             filled=flagged,

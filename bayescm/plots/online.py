@@ -35,6 +35,7 @@ def plot_history(
     floor: float | Mapping[str, float] | None = None,
     tolerated: Mapping[str, tuple[float, float]] | None = None,
     title: str | None = None,
+    colors: style.Colors = None,
     display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
@@ -61,6 +62,8 @@ def plot_history(
         lines.
     title : str, optional
         First part of the heading, such as the name of the classifier.
+    colors : mapping of str to color, optional
+        Colour of the band, ``{"interval": "tab:purple"}``.
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
         "random forest"}``.
@@ -91,6 +94,7 @@ def plot_history(
     time = history["at"].values if timed else np.arange(history.sizes["step"])
     changed = _changed_classes(batches, alarms)
     size = (_WIDTH, _HEIGHT * len(panels) + 0.6)
+    look = style.roles(["interval"], colors)["interval"]
     with canvas(size, ax=ax, number=len(panels), sharex=True) as page:
         for axes, (name, where) in zip(page.panels, panels, strict=True):
             ends = history[name].sel(where)
@@ -98,7 +102,7 @@ def plot_history(
             ends = ends.transpose("step", "bound").sel(bound=["lower", "upper"])
             for part in _parts(history):
                 some = ends.isel(step=part)
-                band(axes, time[part], some, color=style.color(0), edges=True, label="interval")
+                band(axes, time[part], some, color=look.color, edges=True, label="interval")
                 if part.start:
                     axes.axvline(time[part.start], color=style.muted(), lw=1, label="change")
             if batches is not None:

@@ -100,6 +100,7 @@ def plot_plan(
     prob: float = 0.95,
     kind: str = "hdi",
     n: int | None = None,
+    colors: style.Colors = None,
     display_names: DisplayNames = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
@@ -120,6 +121,8 @@ def plot_plan(
     n : int, optional
         Size of interest, by default 1000. The axis ranges from a tenth to three times this size. It
         is shown as a line if it is passed.
+    colors : mapping of str to color, optional
+        Colours of the curves ``"mean"`` and ``"assured"``.
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
         "random forest"}``.
@@ -143,10 +146,12 @@ def plot_plan(
     resolved = resolve(measure)
     unit = (resolved.unit or "examples") if prevalence is None else "examples"
     with canvas((6, 3.6), ax=ax) as page:
-        axes = page.axes
-        axes.plot(widths["n"], widths["mean"], color=style.color(0), label="mean")
+        axes, parts = page.axes, style.roles(["mean", "assured"], colors)
+        axes.plot(widths["n"], widths["mean"], color=parts["mean"].color, label="mean")
         label = f"kept with {100 * assurance:g}% assurance"
-        axes.plot(widths["n"], widths["assured"], color=style.color(1), ls="--", label=label)
+        axes.plot(
+            widths["n"], widths["assured"], color=parts["assured"].color, ls="--", label=label
+        )
         if width is not None:
             axes.axhline(width, color=style.muted(), lw=0.8)
         if n is not None:

@@ -54,6 +54,7 @@ def plot_sroc(
     prob: float = 0.95,
     concentration: Any = None,
     random_seed: int = 0,
+    colors: style.Colors = None,
     display_names: DisplayNames = None,
     ax: "Axes | None" = None,
     **keywords: Any,
@@ -71,6 +72,8 @@ def plot_sroc(
     concentration : float or array_like, optional
         Prior pseudo-counts per cell. See `bayescm.models.hierarchical_groups`.
     random_seed : int, default 0
+    colors : mapping of str to color, optional
+        Colours of the parts ``"typical"``, ``"new"`` and ``"curve"``.
     display_names : mapping of str to str, optional
         Display names of measures and labels, instead of the medical terms, such as ``{"recall":
         "recall", "fpr": "false positive rate"}``.
@@ -134,18 +137,25 @@ def plot_sroc(
     if no_curve := rising_together(variables["correlation"]):
         warnings.warn(no_curve, UserWarning, stacklevel=2)
     with canvas((6, 6), ax=ax) as page:
-        axes = page.axes
+        axes, parts = page.axes, style.roles(["typical", "new", "curve"], colors)
         circles = {"facecolors": "none", "edgecolors": style.muted(), "clip_on": False}
         axes.scatter(fpr, recall, 15 + 285 * n / n.max(), **circles)
-        axes.plot(*expit(typical).mean(0), "s", color=style.color(0), label=f"typical {word}")
+        axes.plot(
+            *expit(typical).mean(0), "s", color=parts["typical"].color, label=f"typical {word}"
+        )
         mass = f"{100 * prob:g}% region of"
         axes.plot(
-            *_ellipse(typical, prob), "-", color=style.color(0), label=f"{mass} the typical {word}"
+            *_ellipse(typical, prob),
+            "-",
+            color=parts["typical"].color,
+            label=f"{mass} the typical {word}",
         )
-        axes.plot(*_ellipse(new, prob), "--", color=style.color(1), label=f"{mass} a new {word}")
+        axes.plot(
+            *_ellipse(new, prob), "--", color=parts["new"].color, label=f"{mass} a new {word}"
+        )
         if not no_curve:
             x, (low, middle, high) = _summary_curve(typical, variables["spread"], fpr, prob)
-            line = {"color": style.color(2), "label": "SROC curve"}
+            line = {"color": parts["curve"].color, "label": "SROC curve"}
             band(axes, x, np.stack([low, high], axis=-1), middle, **line)
         across, up = (display_name(name, display_names) for name in ("fpr", "recall"))
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel=across, ylabel=up)

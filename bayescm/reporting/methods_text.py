@@ -353,6 +353,8 @@ def _of_sampling(tree, entries):
     method = tree.attrs.get("sampling_method", "nuts")
     if method != "nuts":
         return f"Its posterior has {chains * draws:,} independent draws ({escape_latex(method)})."
+    if "sample_stats" not in tree.children:  # another program may have sampled
+        return f"Its posterior has {chains} chains of {draws:,} draws each [describe the sampler]."
     entries |= {name: _SOFTWARE[name] for name in ("pymc", "arviz")}
     library = drawn.attrs.get("inference_library", "")
     number = drawn.attrs.get("inference_library_version", "")

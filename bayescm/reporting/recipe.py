@@ -511,9 +511,10 @@ def _observed(tree):
     if "counts" not in data or "predicted" not in data["counts"].dims:
         raise fail(
             "the fit does not contain its matrices",
-            tree.attrs.get("model", list(data.data_vars)),
+            tree.attrs.get("model", ...),
             "a fit of counts",
-            "pass the evidence itself to report()",
+            "pass the evidence itself. A model of your own needs "
+            '`pm.Data("counts", ..., dims=("actual", "predicted"))`',
         )
     counts = data["counts"]
     return as_counts(counts.astype(np.int64) if (counts == counts.round()).all() else counts)

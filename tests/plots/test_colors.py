@@ -100,8 +100,37 @@ def test_every_plot_with_names_takes_colours():
     taking = {
         name for name in functions if "colors" in inspect.signature(getattr(plots, name)).parameters
     }
-    assert taking - {*PLOTS} == {"plot_prior_posterior"}
+    assert taking - {*PLOTS} == {"plot_prior_posterior", *PARTS}
     assert {*PLOTS} <= taking
+
+
+GROUPS = bcm.from_cells(tp=[18, 15, 19, 9, 17], fn=[2, 5, 1, 11, 3], fp=[3, 4, 2, 6, 3], tn=17)
+PARTS = {
+    "plot_folds": lambda **k: plots.plot_folds(GROUPS.rename(batch="fold"), "recall", **k),
+    "plot_history": lambda **k: plots.plot_history(
+        bcm.online.history(GROUPS.rename(batch="step"), "recall"), **k
+    ),
+    "plot_plan": lambda **k: plots.plot_plan("recall", expect=0.8, n=50, **k),
+    "plot_slices": lambda **k: plots.plot_slices(
+        GROUPS.rename(batch="group"), "recall", threshold=0.8, **k
+    ),
+    "plot_sroc": lambda **k: plots.plot_sroc(GROUPS.rename(batch="group"), **k),
+}
+NAMED = {
+    "plot_folds": "partially pooled",
+    "plot_history": "interval",
+    "plot_plan": "assured",
+    "plot_slices": "flagged",
+    "plot_sroc": "new",
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sensitivity and specificity")
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_have_the_colours_of_the_user(name):
+    assert "#123456" in _colors(PARTS[name](colors={NAMED[name]: "#123456"}))
+    with pytest.raises(ValueError, match="nothing of this name to colour"):
+        PARTS[name](colors={"svm": "red"})
 
 
 def test_parts_of_a_plot_have_colours_too():
