@@ -553,9 +553,11 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
         allowed, todo = "attempts as `from_attempts` returns them", "use `from_attempts`"
         raise fail("not attempts", type(evidence).__name__, allowed, todo, TypeError)
     lead = ["classifier"] if "classifier" in evidence["correct"].dims else []
-    evidence = evidence.transpose(*lead, "item", "attempt", ...)
-    number = evidence["correct"].notnull().sum("attempt")
-    if not (number > 0).all():
+    dims = (*lead, "item", "attempt")
+    if any(column.ndim > 1 and column.dims != dims for column in evidence.variables.values()):
+        evidence = evidence.transpose(*dims, ...)
+    if np.isnan(evidence["correct"].values).all(axis=-1).any():
+        number = evidence["correct"].notnull().sum("attempt")
         where = number.where(number == 0, drop=True)
         todo = "leave the item out, or count its answers as wrong"
         raise fail("an item has no attempt", where["item"].values.ravel()[0], "one or more", todo)

@@ -504,14 +504,17 @@ def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
     if "judge_score" in evidence:
         _check_judged(evidence)
     if "lowest" in evidence.coords:
-        low, high = evidence["lowest"].item(), evidence["highest"].item()
-        outside = (scores < low) | (scores > high)
+        low, high = (evidence.variables[name].values.item() for name in ("lowest", "highest"))
+        values = scores.values
+        outside = (values < low) | (values > high)
         if outside.any():
-            got = scores.values[outside.values][0]
+            got = values[outside][0]
             todo = "correct the score, or pass a range that holds all of them"
             raise fail("a score lies outside the range", got, f"{low:g} to {high:g}", todo)
-    lead = ["classifier"] if "classifier" in scores.dims else []
-    return evidence.assign(item_score=scores.transpose(*lead, "item"))
+    dims = ("classifier", "item") if "classifier" in scores.dims else ("item",)
+    if scores.dims == dims:
+        return evidence
+    return evidence.assign(item_score=scores.transpose(*dims))
 
 
 _FEWEST_SCORED = 8  # minimum number of human scores to estimate the correction of a judge
@@ -573,16 +576,17 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
         )
         what = "a batch is a score for each item: no slices, clusters, weights or judge"
         raise fail(what, further, "none of these", todo)
-    if scores.isnull().any():
-        raise fail("scores are missing", int(scores.isnull().sum()), "all", "leave these items out")
-    ends = {name: evidence[name].item() if name in evidence else None for name in _ENDS}
+    if (absent := np.isnan(scores.values)).any():
+        raise fail("scores are missing", int(absent.sum()), "all", "leave these items out")
+    facts = {name: column.values for name, column in evidence.variables.items() if not column.dims}
+    ends = {name: facts[name].item() if name in facts else None for name in _ENDS}
     if like is not None and "lowest" in like.attrs and ends["lowest"] is None:
         ends = {name: like.attrs[name] for name in _ENDS}
         if ends["lowest"] is not None:
             as_item_scores(evidence.assign_coords(ends))  # checks the range
     values = scores.values.astype(float)
     items, order = items_in_order(scores.indexes["item"], values)
-    facts = ends | {"lower_is_better": bool(evidence["lower_is_better"]), BATCH_FORM: _FORM}
+    facts = ends | {"lower_is_better": bool(facts["lower_is_better"]), BATCH_FORM: _FORM}
     return xr.DataArray(values[order], {"item": items}, ["item"], "item_score", facts)
 
 

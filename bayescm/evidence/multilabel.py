@@ -389,6 +389,9 @@ def as_multilabel(evidence: xr.Dataset) -> xr.Dataset:
             todo = "use `from_multilabel`"
             raise fail("scores are not of the predictions", ..., "the same dims", todo)
         scores["label_score"] = evidence["label_score"].transpose(..., "example", "label")
+    dims = ("example", "label")
+    if not scores and evidence["actual"].dims == evidence["predicted"].dims == dims:
+        return evidence
     return evidence.assign(
         actual=evidence["actual"].transpose("example", "label"),
         predicted=evidence["predicted"].transpose(..., "example", "label"),

@@ -472,14 +472,17 @@ def as_preferences(evidence: xr.Dataset) -> xr.Dataset:
     if len({*names}) < len(names):
         raise fail("systems have the same name", names, "each name once", "rename them")
     check_counts(evidence["vote_count"].values, name="a number of votes", todo="count whole votes")
-    evidence = evidence.transpose("pair", "winner", ...)
-    among = np.isin(evidence["left"], names) & np.isin(evidence["right"], names)
+    dims = ("pair", "winner")
+    if any(column.ndim > 1 and column.dims != dims for column in evidence.variables.values()):
+        evidence = evidence.transpose(*dims, ...)
+    among = np.isin(evidence["left"].values, names) & np.isin(evidence["right"].values, names)
     if not among.all():
         evidence = _select_pairs(evidence, among)
     if not evidence["vote_count"].values.any():
         todo = "keep systems that met"
         raise fail("there are no votes on pairs of these systems", names, "", todo)
-    return evidence.sel(winner=list(WINNERS))
+    in_order = evidence["winner"].values.tolist() == list(WINNERS)
+    return evidence if in_order else evidence.sel(winner=list(WINNERS))
 
 
 def _select_pairs(evidence, kept):
