@@ -17,7 +17,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from signal import SIGKILL
@@ -31,7 +31,7 @@ from bayescm.online.chain import digest
 from bayescm.online.encoding import check_name
 from bayescm.online.incidents import ACKNOWLEDGED, CLOSED, OPEN, members_of
 from bayescm.online.ledger import DELIVERED, FAILED
-from bayescm.online.monitor import Monitor
+from bayescm.online.monitor import Monitor, applicable_rules
 from bayescm.online.page_formats import EMAIL, JSON, check_format, subject_of, text_of, written
 from bayescm.online.rules import BETTER
 from bayescm.online.silence import SILENCE
@@ -46,7 +46,7 @@ _WITHDRAWN = "withdrawn"  # state of an incident that a correction has removed
 _WAIT, _LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)  # before a failed page is retried
 _MOST_ATTEMPTS = 12  # about six hours
 _COLUMNS: tuple[str, ...] = (
-    *("incident", "event", "at", "rule", "measure", "sentence"),
+    *("classifier", "incident", "event", "at", "rule", "measure", "sentence"),
     *("hook", "attempt", "problem", "next_try"),
 )
 
@@ -83,7 +83,7 @@ class Hook:
 
 
 def notify(
-    monitor: Monitor,
+    monitor: Monitor | Iterable[Monitor],
     *hooks: Hook,
     since: Any = None,
     dry_run: bool = False,
@@ -100,7 +100,9 @@ def notify(
 
     Parameters
     ----------
-    monitor : Monitor
+    monitor : Monitor or iterable of Monitor
+        One monitor or several, such as ``[Monitor(store, name) for name in names]``. With several,
+        each uses the rules that its type of evidence has, and the limits of its own measures.
         Monitor whose incidents are sent.
     *hooks : Hook
         Recipients; see `to_url`, `to_command`, `to_log` and `Hook`.
@@ -118,10 +120,10 @@ def notify(
     Returns
     -------
     DataFrame
-        One row per page that was due, whether it was sent or failed: ``incident``, ``event``
-        (``opened`` or ``closed``), ``at``, ``rule``, ``measure``, ``sentence``, ``hook``,
-        ``attempt``, ``problem`` (empty on success) and ``next_try`` (the time of the next attempt
-        after a failure).
+        One row per page that was due, whether it was sent or failed: ``classifier``,
+        ``incident``, ``event`` (``opened`` or ``closed``), ``at``, ``rule``, ``measure``,
+        ``sentence``, ``hook``, ``attempt``, ``problem`` (empty on success) and ``next_try`` (the
+        time of the next attempt after a failure).
 
     Raises
     ------
@@ -154,6 +156,32 @@ def notify(
         todo = "pass bcm.online.to_url(...), to_command(...), to_log() or Hook(name, function)"
         check_is(hook, Hook, "a hook", "an online.Hook", todo)
         check_name(hook.name, "the name of a hook")
+    if isinstance(monitor, Monitor):
+        rows = _notified(monitor, hooks, since, dry_run, improvements, rules)
+    else:
+        monitors = list(monitor)
+        for each in monitors:
+            check_is(each, Monitor, "a monitor", "an online.Monitor", "pass [monitor, monitor]")
+        rules_of_each = [applicable_rules(each, rules) for each in monitors]
+        if not monitors:
+            raise fail("no monitors", ..., "one or more", "pass [monitor, monitor]")
+        for name, rule in rules.items():
+            used = [own[name] for own in rules_of_each if name in own]
+            limits = {*rule} - {m for own in used for m in own} if isinstance(rule, Mapping) else ()
+            if not used or limits:
+                what = f"`{name}` has no effect: no monitor has such a rule or measure"
+                raise fail(what, sorted(map(str, limits)) or rule, "", "leave it out")
+        rows = [
+            row
+            for each, own in zip(monitors, rules_of_each, strict=True)
+            for row in _notified(each, hooks, since, dry_run, improvements, own)
+        ]
+    table = pd.DataFrame([row for row in rows if row is not None], columns=list(_COLUMNS))
+    return table.astype({"at": "datetime64[us]", "next_try": "datetime64[us]"})
+
+
+def _notified(monitor, hooks, since, dry_run, improvements, rules):
+    """Return the rows of the pages of one monitor, None for each that is not due."""
     alarms, incidents = _alarms_and_incidents(monitor, since, rules)
     rows = []
     for hook in hooks:
@@ -166,8 +194,7 @@ def notify(
             rows.append(None if page is None else _deliver(monitor, hook, page, dry_run))
         for page in _pages_of_none(monitor, pages, alarms, rules, since):
             rows.append(_deliver(monitor, hook, page, dry_run))
-    table = pd.DataFrame([row for row in rows if row is not None], columns=list(_COLUMNS))
-    return table.astype({"at": "datetime64[us]", "next_try": "datetime64[us]"})
+    return rows
 
 
 def _only_improves(members, pages):

@@ -8,6 +8,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import numpy as np
 import pytest
 from stores_for_tests import STORES, empty_store
 
@@ -304,3 +305,33 @@ def test_the_command_line_hands_over_and_says_what_failed(store, capsys, caplog)
     assert "left with status 1" in json.loads(said.out)[0]["problem"]
     assert "nobody to hand alarms to" in run(*floor)[1].err
     assert "log" in to_log().name
+
+
+def test_several_monitors_are_handed_over_at_once(tmp_path):
+    store, pages = str(tmp_path / "e.db"), []
+    hook = Hook("list", pages.append)
+    with bcm.online.Ledger(store) as ledger:
+        mail = bcm.online.Monitor(ledger, "mail", measures=["recall"])
+        marks = bcm.online.Monitor(ledger, "marks")
+        for day, tp in enumerate([45, 44, 46, 45, 20]):
+            at = f"2026-01-0{day + 1}"
+            mail.add(day, bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45), at=at)
+            scores = np.linspace(0.2, 0.9, 30 + day) * (1 if day < 4 else 0.2)
+            marks.add(day, bcm.from_item_scores(scores, range=(0, 1)), at=at)
+        floor = {"recall": 0.8, "mean": 0.4}
+        table = notify([mail, marks], hook, floor=floor, dry_run=True)
+        assert table["classifier"].tolist() == ["mail", "marks"]
+        assert not pages
+        table = notify((each for each in (mail, marks)), hook, floor=floor)
+        assert [page["classifier"] for page in pages] == ["mail", "marks"]
+        assert table.columns[0] == "classifier"
+        assert len(notify([mail, marks], hook, floor=floor)) == 0
+        assert notify(mail, hook, floor={"recall": 0.8}).columns.equals(table.columns)
+        with pytest.raises(ValueError, match=r"floor has no effect.*auc"):
+            notify([mail, marks], hook, floor={"recall": 0.8, "auc": 0.7})
+        with pytest.raises(ValueError, match="tolerance has no effect"):
+            notify([mail, marks], hook, tolerance={"calibration_slope": 0.2})
+        with pytest.raises(ValueError, match="no monitors"):
+            notify([], hook)
+        with pytest.raises(TypeError, match="not a monitor"):
+            notify(["mail"], hook)
