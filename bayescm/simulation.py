@@ -57,15 +57,15 @@ def run(
     Parameters
     ----------
     draw : callable
-        Function from a `numpy.random.Generator` to ``(evidence, truth)``. ``truth`` maps each
-        measure to its true value, or is None if the argument ``truth`` gives the values for all
-        replications.
+        Function of a `numpy.random.Generator` that returns ``(evidence, truth)``. ``truth`` maps
+        each measure to its true value, or is None if the argument ``truth`` gives the values for
+        all replications.
     methods : mapping of str to callable
         Methods by name: functions from the evidence to a mapping of measures to ``(lower, upper)``.
     truth : callable, optional
-        Function from a `numpy.random.Generator` to the true values of all replications. True values
-        that are themselves simulated are pairs (value, standard error). The function is called
-        once, and its result is stored in the journal.
+        Function of a `numpy.random.Generator` that returns the true values of all replications.
+        True values that are themselves simulated are pairs (value, standard error). The function is
+        called once, and its result is stored in the journal.
     name : str, optional
         Name of the experiment, which prevents another experiment from continuing the journal. By
         default the name of ``draw``.
@@ -138,11 +138,12 @@ class Experiment:
     cases : mapping of int to tuple
         Settings by case number.
     draw : callable
-        Function ``draw(rng, *setting)`` to ``(evidence, truth)``, see `run`.
+        Function ``draw(rng, *setting)`` that returns ``(evidence, truth)``; see `run`.
     methods : mapping of str to callable, or callable
         Methods (see `run`), or a function of ``*setting`` that returns them.
     truth : callable, optional
-        Function ``truth(rng, *setting)`` to the true values of all replications, see `run`.
+        Function ``truth(rng, *setting)`` that returns the true values of all replications; see
+        `run`.
     columns : sequence of str
         Names of the parts of a setting, used as columns of the table. By default the fields of the
         settings if they are named tuples.

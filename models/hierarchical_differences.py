@@ -1,4 +1,4 @@
-r"""Model for the difference of two classifiers cross-validated on several data sets.
+r"""Model for the difference between two classifiers cross-validated on several data sets.
 
 .. math::
 

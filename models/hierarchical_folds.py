@@ -75,8 +75,8 @@ Parameters
 
 When to use it
 --------------
-Use it for the folds of one cross-validation or of its repeats, to estimate how good a classifier
-trained in this way is.
+Use it for the folds of a single or repeated cross-validation, to estimate the performance of a
+classifier that is trained in this way.
 
 When not to use it
 ------------------
@@ -114,9 +114,9 @@ is for a population with the composition of the sample. If the coordinate ``fixe
 the class shares are unknown, and the random totals move the threshold by :math:`\epsilon_j`.
 
 **Examples in groups.** With the coordinates ``design_effect`` and ``totals_effect``, the likelihood
-is raised to the power 1 / ``design_effect``. This effect also divides the class totals in :math:`u`
-and :math:`\sigma_j`. ``totals_effect`` divides the totals in :math:`\epsilon_j` and in the prior of
-the prevalence.
+is raised to the power 1 / ``design_effect``. The design effect also divides the class totals in
+:math:`u` and :math:`\sigma_j`. ``totals_effect`` divides the totals in :math:`\epsilon_j` and in
+the prior of the prevalence.
 
 **The centre.** The posterior of :math:`r` already contains the effects that the folds have in
 common and the mean of the separate effects. If ``theta_expected`` also used the full variance of

@@ -53,7 +53,7 @@ Notes
 -----
 The log odds that one system is preferred to another are the difference of their strengths (Bradley
 and Terry 1952). Ties are more frequent between systems of similar strength (Davidson 1970). The
-system that is shown first has an advantage (Davidson and Beaver 1977). One unit of log odds
+system that is shown first may have an advantage (Davidson and Beaver 1977). One unit of log odds
 corresponds to 174 points of an Elo rating.
 
 The strengths are partially pooled, because :math:`\sigma` is estimated from the votes. So systems

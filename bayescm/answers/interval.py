@@ -112,7 +112,7 @@ def interval(
     accuracy : float, optional
         Largest numerical error of interval ends computed by quadrature, relative to the length
         of the interval. The default is 1e-4, or 1e-3 for more than 1,000 matrices.
-        Probabilities are always more accurate.
+        Probabilities, such as the probability of exceeding a value, have a smaller error.
     **keywords
         Further keywords of the model, such as ``omega`` of `bayescm.models.pooled_folds`. For
         sampled models, also options of the sampler such as ``tune``, ``chains`` and

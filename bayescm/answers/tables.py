@@ -285,7 +285,7 @@ def _plain(frame: pd.DataFrame, most: int | None) -> bool:
 def with_bars(
     frame: pd.DataFrame, digits: int, technical: bool, display_names: DisplayNames = None
 ) -> pd.DataFrame:
-    """Return the table to display, with a column ``interval`` of bars, if it has intervals."""
+    """Return the table to display, with an added column ``interval`` of bars."""
     allowed, todo = "a table of intervals", "pass bcm.summary(...) or bcm.compare(...)"
     check_is(frame, pd.DataFrame, "a table", allowed, todo)
     if not {"lower", "upper"} <= set(frame.columns) or "interval" in frame.columns:

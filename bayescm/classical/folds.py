@@ -69,7 +69,8 @@ def fold_t(
     prob : float, default 0.95
         Confidence level.
     rho : float, default 0.7
-        For the corrected t: covariance of two folds divided by the variance of the mean, in [0, 1).
+        For the corrected t: covariance between two folds, divided by the variance of the mean over
+        all folds, in [0, 1).
     undefined : {"drop", "zero", "nan"}
         How to treat folds with an undefined measure (0/0): exclude them (each reduces the degrees
         of freedom by one), count them as 0, or return NaN.
@@ -186,7 +187,7 @@ def corrected_t(values: ArrayLike, *, prob: float = 0.95, rho: float = 0.7) -> n
     prob : float, default 0.95
         Confidence level.
     rho : float, default 0.7
-        Covariance of two folds divided by the variance of their mean.
+        Covariance between two folds, divided by the variance of the mean over all folds.
 
     Returns
     -------

@@ -1,10 +1,10 @@
 """
-``monitor.toml``: what the commands of a monitor are called with every time.
+Read ``monitor.toml``, the settings of a monitor that all commands share.
 
-The file is named by ``--config``, or else is that of the working directory. What stands in it takes
-the place of the defaults of options: an option on the command line, or in the environment, goes
-before it. A list, such as the floors, is replaced as a whole. What stands in the table of a
-classifier, ``[classifiers.NAME]``, goes before what stands there for all.
+The option ``--config`` names the file. The default is the file in the working directory. Its values
+replace the defaults of options. Options on the command line and in the environment take precedence
+over the file. A list, such as the floors, is replaced as a whole. Values in the table of a
+classifier, ``[classifiers.NAME]``, take precedence over values for all classifiers.
 """
 
 import re

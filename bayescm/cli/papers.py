@@ -1,4 +1,4 @@
-"""``bayescm paper``: the papers' simulations, our figures beside the published ones."""
+"""``bayescm paper``: simulations of the papers, with our figures next to the published ones."""
 
 from pathlib import Path
 from typing import Annotated

@@ -412,7 +412,7 @@ def _pointwise(curves, prob):
 
 
 def _global_envelope(curves, low, prob):
-    """Return the hull of the deepest of the curves (S, T), (T, 2), with lower side from ``low``."""
+    """Return the hull (T, 2) of the deepest of the curves (S, T); ``low`` gives the lower side."""
     size = len(curves)
     points = np.ascontiguousarray(curves.T)
     # Only the most extreme ranks matter, so it is enough to sort the draws at both edges.

@@ -202,7 +202,7 @@ class Empirical(Distribution):
     @classmethod
     def difference(cls, first: np.ndarray, second: np.ndarray) -> "Empirical":
         """Return the distribution of first - second, with differences due to rounding set to 0."""
-        # Classifiers on the same examples have equal prevalences that differ only by rounding.
+        # Classifiers tested on the same examples have the same prevalence, up to rounding errors.
         equal = np.isclose(first, second, rtol=_SAME, atol=0) & np.isfinite(first)
         return cls(np.where(equal, 0.0, first - second))
 

@@ -93,7 +93,7 @@ class Link:
         return 1.0 if self.from_low else -1.0 if self.to_high else np.tanh(y)
 
     def step(self, y, q, below, density):
-        """Return Newton's step to the quantile on the normal scale, and whether it is defined."""
+        """Return the Newton step to the quantile, on the normal scale, and whether it is valid."""
         is_inner = (below > 1e-100) & (below < 1 - 1e-15) & (density > 0)
         z = special.ndtri(np.where(is_inner, below, 0.5))
         with np.errstate(all="ignore"):
@@ -266,7 +266,7 @@ def _step(rows, y, prob, rough):
 
 def both_ends(gap, excess, densities, slopes):
     """
-    Return Newton's step of both ends towards equal densities and the requested mass.
+    Return the Newton step of both ends towards equal densities and the requested mass.
 
     With the densities f1, f2 and the slopes s1, s2 of the log densities at the lower and the upper
     end, the steps d1 and d2 solve

@@ -3,7 +3,7 @@ Rates whose logits have a smooth density, represented by masses on an equidistan
 
 The point k of a lattice with spacing h represents the cell :math:`x_k \pm h / 2` of the logit. Let
 m_k be the masses of a density that the lattice resolves. The distribution function at the borders
-of the cells is a sum of midpoints with the next term of the Euler-Maclaurin formula,
+of the cells is a midpoint sum with the next term of the Euler-Maclaurin formula,
 
 .. math:: F(x_k + h / 2) = \sum_{l \le k} m_l + (m_{k+1} - m_k) / 24,
 
@@ -87,7 +87,7 @@ class LogitLattice(Distribution):
     def _curve(self):
         """Distribution function at the borders of the cells, and its slope per cell."""
         mass = np.pad(self.masses, [(0, 0)] * len(self.shape) + [(2, 2)])
-        # Sums of midpoints, with the next Euler-Maclaurin term.
+        # Midpoint sums with the next Euler-Maclaurin term.
         below = np.diff(mass, axis=-1)[..., 1:-1] / 24
         below += np.cumsum(mass, axis=-1)[..., 1:-2]
         slope = mass[..., 1:-2] + mass[..., 2:-1]

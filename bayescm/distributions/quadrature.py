@@ -89,8 +89,8 @@ class FunctionOfShares(Distribution):
         Indices of shares in which the number is monotone only on either side of 1/2, where it may
         have a kink. Both sides have separate lattices.
     power_moment : callable, optional
-        ``power_moment(k, *shares)`` returns E x**k, if that may be infinite. For NaN, the lattice
-        is used.
+        Function ``power_moment(k, *shares)`` that returns E x**k. It is needed if this moment may
+        be infinite. If it returns NaN, the lattice is used.
     accuracy : float, optional
         Maximum numerical error of an end, relative to the length of the interval or to ``max(1,
         end)``, whichever is smaller. The default is 1e-4, and 1e-3 for more than 1,000

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 TYPE_ATTRIBUTE = "bayescm_evidence"
 # Attribute with the storage form of batches of a monitor, and of their sums.
 BATCH_FORM = "batch_form"
-# Group of a fitted tree with its evidence, for evidence that is not determined by cell counts.
+# Group of a fitted tree that stores its evidence, if cell counts do not determine the evidence.
 EVIDENCE_GROUP = "evidence"
 
 

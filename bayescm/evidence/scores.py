@@ -1208,7 +1208,7 @@ def _alarm_rules(tables):
 
 
 def _model_of_probabilities(evidence, keywords, members=None, compared=None):
-    """Return the default model of probabilities, also for tables of batches."""
+    """Return the default model of probabilities, including tables of batches."""
     if is_binned(evidence):
         return DefaultModel("binned_forecasts", evidence)
     if has_patterns(evidence):

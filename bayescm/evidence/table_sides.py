@@ -25,7 +25,7 @@ _MOSTLY_TRUTH = {"y", "ytest", "label", "labels", "target", "class", "disease", 
 _MOSTLY_TRUTH |= {"diagnosis", "status", "outcome", "expected", "annotation", "annotated"}
 _MOSTLY_GUESS = {"test", "model", "classifier", "output", "system", "algorithm", "answer", "result"}
 _MOSTLY_GUESS |= {"response", "screening", "index", "tool", "estimate", "detector", "llm"}
-# Conventional names in libraries whose words would be misread.
+# Names that are conventional in libraries, but would be misread word by word.
 _NAMES = {"y_test": "actual", "test_label": None, "test_labels": None}
 # Words in the labels of a 2x2 table of a test and a disease.
 _POSITIVE = {"positive", "pos", "yes", "present", "true", "1", "ill", "sick", "diseased", "case"}
@@ -165,7 +165,7 @@ def _names(table):
 
 
 def _words(name):
-    """Return the lower-case words of a name, and all of them joined, as in `yhat`."""
+    """Return the lower-case words of a name, and their concatenation (`y_hat` gives `yhat`)."""
     words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     return {*words, "".join(words)}
 
@@ -194,7 +194,7 @@ def _one_side(is_truth, is_guess):
 
 
 def warn_of_names(sides: Sides, todo: str, stacklevel: int) -> None:
-    """Warn if an axis has a name, but the names do not identify the truth."""
+    """Warn if an axis has a name, but the names do not show which axis is the truth."""
     names = [name for name in sides.names if name and not _AUTOMATIC.fullmatch(name)]
     if sides.settled or not names:
         return

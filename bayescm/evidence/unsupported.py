@@ -36,7 +36,7 @@ NO_LEVEL = (
     "Results describe differences between classifiers. The level of a single classifier depends on "
     "the choice of the data sets and has no posterior distribution"
 )
-# Measures that cannot be computed from the variables of PyMC models fitted by NUTS.
+# Reasons why some measures cannot be computed from the variables of models fitted by NUTS.
 OF_SLICES = (
     "The PyMC model of slices describes the mean score of each slice, and not how scores are "
     "distributed"

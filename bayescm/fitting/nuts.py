@@ -22,7 +22,7 @@ from bayescm.validate import fail, suggest
 _ACCEPT = 0.95
 # Cache of compiled samplers: compiling takes seconds, sampling tenths of a second.
 _samplers: Recent[compiled.Computation, Any] = Recent(compiled.same)
-# Attribute of a tree and its group posterior with convergence problems of the chains.
+# Attribute that records convergence problems, on a tree and on its posterior group.
 NOT_CONVERGED = "not_converged"
 _PACKAGE = str(Path(__file__).parents[1])
 

@@ -130,7 +130,7 @@ def _is_pymc_model(answer) -> bool:
 
 def members_of(evidence: Any, dim: str, question: Question = USUAL) -> Posterior:
     """Return the partially pooled posterior of every member of a dimension, such as each group."""
-    # Scores and probabilities store the group of each example in a variable without a dimension.
+    # Scores and probabilities store groups in a data variable of examples, not as a dimension.
     labels = {*getattr(evidence, "sizes", ()), *getattr(evidence, "data_vars", ())}
     if not isinstance(evidence, xr.DataTree) and dim not in labels:
         parts = [name for name in getattr(evidence, "sizes", ()) if name not in _UNITS]

@@ -324,7 +324,7 @@ def over_all_classes(form: Form | None, how: str = "micro") -> Form | None:
     if isinstance(form, Proportion) and form.part in sums and form.rest in sums:
         return Proportion(sums[form.part], sums[form.rest])
     overlap = isinstance(form, Overlap) and sum(form) == 1
-    # A mean of precision and recall, or their maximum, which are equal in this case.
+    # Precision equals recall here, so their mean and their maximum are equal to both.
     mean = isinstance(form, FunctionOfCells) and form.odds in (odds.fowlkes_mallows, odds.overlap)
     return Proportion("right", "wrong") if overlap or mean else None
 

@@ -284,7 +284,7 @@ def _openings(pages):
 
 
 def _n_closed(pages, first):
-    """Return the number of pages that have closed an incident."""
+    """Return the number of pages that announced the end of an incident."""
     number = 0
     while (note := pages.get(_key(first, "closed", number + 1))) and note.outcome != FAILED:
         number += 1

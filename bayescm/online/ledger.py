@@ -998,8 +998,8 @@ def last_entry(connection: sa.Connection, description: Description) -> Entry:
     classifier, columns = description.classifier, batch_table.c
     query = entries(description).order_by(columns.entry.desc()).limit(2)
     rows = connection.execute(query).all()[::-1]
-    # The last entry is found by the index of its key. SQLite finds its hash by another index, which
-    # contains all selected columns.
+    # The last entry is found through the index of the primary key. SQLite finds its hash through
+    # another index, which contains all selected columns.
     query = sa.select(columns.entry, columns.hash).where(columns.classifier == classifier)
     end = connection.execute(query.order_by(columns.entry.desc()).limit(1)).first()
     if not rows or end is None or (end.entry, end.hash) != (rows[-1].entry, rows[-1].hash):

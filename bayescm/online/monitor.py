@@ -100,7 +100,7 @@ class Monitor(LedgerClient):
     stores the frequency of each combination of labels. Measures of ratings have a dimension
     ``rater``. Their posterior takes about one second per batch, so they are not tested for changes,
     and a floor is compared with the current evidence only. The same holds for probabilities of
-    three or more classes, which are stored on a grid of 0.01. `ratings`, `partly_labelled` and
+    three or more classes, which are rounded to multiples of 0.01. `ratings`, `partly_labelled` and
     `class_forecasts` return the evidence.
 
     For votes (`from_preferences`), the ledger stores the number of votes by pair and outcome.
@@ -754,7 +754,7 @@ class Monitor(LedgerClient):
         Returns
         -------
         Dataset
-            Evidence as from `from_probabilities`. The probabilities are on a grid of 0.01.
+            Evidence as from `from_probabilities`, with probabilities rounded to multiples of 0.01.
 
         Raises
         ------

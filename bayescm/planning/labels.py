@@ -91,7 +91,7 @@ def plan_labels(
 
     See Also
     --------
-    labels_worth : Value of the judge.
+    labels_worth : Number of labels that the labels and the judge together are worth.
 
     Examples
     --------

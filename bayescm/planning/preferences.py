@@ -1,5 +1,5 @@
 r"""
-Planning of votes: how many votes a win rate needs, and on which pairs.
+Plan votes: how many are needed to estimate a win rate, and on which pairs.
 
 The votes so far determine the precision matrix H of the strengths
 (`bayescm.posteriors.preferences`) at the most probable spread. One vote on the pair (i, j), shown

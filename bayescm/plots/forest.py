@@ -257,7 +257,7 @@ def _member_words(dim, name, display_names):
 
 
 def _shared_dim(table, dims):
-    """Return the dimension whose members share rows with the rest, or None."""
+    """Return the dimension whose members are plotted in the same rows, or None."""
     several = [name for name in ("measure", *dims) if table[name].nunique() > 1]
     few = [name for name in dims if 1 < table[name].nunique() < style.MOST_COLORS]
     if len(several) < 2 or not few:

@@ -820,7 +820,7 @@ def log_bayes_factors(
         log_factor = log_factor + log_marginals[1] - log_marginals[0] - log_factor[peak]
         log_weight = weight - _log_prior(scale, smooth.spread)
         plain.append(log_weight)
-        # Under the prior, half of the steps rise and half fall.
+        # Under the prior, a step is equally likely to rise or fall.
         up, down = (log_ndtr(sign * score / np.sqrt(precision)) for sign in (1, -1))
         rising.append(log_weight + logsumexp(log_factor + up, b=2 * share))
         falling.append(log_weight + logsumexp(log_factor + down, b=2 * share))

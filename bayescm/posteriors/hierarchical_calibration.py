@@ -533,10 +533,10 @@ def resample_sites(
     code, weight : ndarray, shape (n,)
         Site of each example, counted from 0, and the number of examples that it represents.
     of : str or int
-        - ``"population"``: sites are resampled
-        - ``"finite"``: the observed sites have equal shares
-        - ``"new"``: one site chosen at random
-        - a site: all other sites together are worth one example
+        - ``"population"``: resampled sites
+        - ``"finite"``: the observed sites, with equal shares
+        - ``"new"``: one site, chosen at random
+        - a site: this site, with all other sites together weighted as one example
     size : int
         Number S of resamples.
     rng : numpy.random.Generator

@@ -390,7 +390,7 @@ class HierarchicalGroups(CountsPosterior):
         distributions = super()._by_draws(measures, size, seed, of, n)
         if not self._many_new_groups(of):
             return distributions
-        # New groups that share a point of the parameters are consecutive.
+        # New groups that are drawn at the same parameter values are consecutive.
         clusters = -(-size // self._new_groups(size))
         return [replace(distribution, draw_clusters=clusters) for distribution in distributions]
 

@@ -335,7 +335,7 @@ class ItemScores(SlicedItems):
     ) -> ScoreDistribution:
         """Return draws of the score distribution in the population of the given items."""
         weight, unit = self.unit_weights(items, size, rng, of)
-        # The gamma variates of items already have the counts of the items as shapes.
+        # The gamma variates of the items already have the item counts as shape parameters.
         of_items = self.cluster is None and len(items) == weight.shape[1] and not self.importance
         count = np.ones(len(items)) if of_items else self.weight[items]
         end_weight, disagreement = np.zeros((size, 2)), None

@@ -329,7 +329,7 @@ class NormalMixtureRates:
 
     @cached_property
     def _shares(self):
-        """The observed proportions (G,), with half an example added on either side."""
+        """Observed proportions (G,), with half a success and half a failure added."""
         return (self.hits + 0.5) / (self.totals + 1)
 
     @cached_property

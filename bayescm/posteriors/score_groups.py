@@ -43,7 +43,8 @@ def score_groups(evidence: xr.Dataset, *, spread: float | None = None) -> Poster
     spread : float, optional
         Scale > 0 of the half-normal prior of the standard deviation between groups. The unit is the
         range of the measure or, if the measure has no range, twice the standard deviation of
-        examples. By default two groups are not pooled, and more groups have a scale of 0.5.
+        examples. By default, two groups are not pooled, and the scale is 0.5 for
+        three or more groups.
 
     Raises
     ------

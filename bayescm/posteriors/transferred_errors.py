@@ -40,7 +40,7 @@ from bayescm.posteriors.base import as_labelled_counts
 from bayescm.posteriors.strata import Strata
 from bayescm.validate import check_counts, fail
 
-# The largest number of unlabelled examples for a convolution, whose cost grows with its square.
+# Largest number of unlabelled examples for a convolution. The cost of a convolution is quadratic.
 _LARGEST = 10_000
 _FEW_EFFECTIVE = 300.0  # a warning is given if importance sampling has fewer effective draws
 _BOUND = 15.0  # limit of the absolute logits in the search for the mode
