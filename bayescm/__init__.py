@@ -28,7 +28,7 @@ def _elsewhere(name):
     from bayescm.answers.interval import MeasureDistribution
 
     if hasattr(MeasureDistribution, name):
-        return f": ask bcm.distribution(evidence, measure).{name}()"
+        return f": use bcm.distribution(evidence, measure).{name}()"
     homes = "plots planning meta raters learners curves calibration priors answers evidence"
     for home in (*homes.split(), "classical", "measures", "online"):
         if name in __getattr__(home).__all__:
@@ -37,7 +37,7 @@ def _elsewhere(name):
     from bayescm.validate import suggest
 
     if name in ("hdi", "eti"):
-        return f": ask bcm.interval(evidence, measure, kind={name!r})"
+        return f": use bcm.interval(evidence, measure, kind={name!r})"
     if is_named(name):
-        return f": it is a measure, ask bcm.interval(evidence, {name!r})"
+        return f": it is a measure, use bcm.interval(evidence, {name!r})"
     return f": {question}" if (question := suggest(name, __all__)) else ""

@@ -318,7 +318,10 @@ class Repeated:
 def _check_replications(replications):
     if replications < 1:
         raise validate.fail(
-            "too few replications", replications, "an integer >= 1", "ask for at least one"
+            "Replications must be a whole number, 1 or more",
+            replications,
+            "",
+            "pass e.g. replications=100",
         )
 
 
@@ -328,7 +331,7 @@ def _cases(experiment, case):
         return cases
     if case not in cases:
         allowed = f"{cases[0]} to {cases[-1]}" if len(cases) > 2 else cases
-        raise validate.fail("no such case", case, allowed, "leave it out to run all")
+        raise validate.fail("Unknown case {}", case, allowed, "leave it out to run all")
     return [case]
 
 
@@ -457,10 +460,10 @@ def _replicate(name, draw, methods, seed, index, record):
                 }
     except Exception as error:
         raise validate.fail(
-            f"replication {index} of {name!r} failed",
-            f"{type(error).__name__}: {error}",
-            "an answer in every replication",
-            f"draw the data again with simulation.generator({seed}, {index}) to see why",
+            f"Replication {index} of {name!r} failed: {type(error).__name__}: {error}",
+            ...,
+            "",
+            f"to see why, generate the data again with simulation.generator({seed}, {index})",
         ) from error
     return record
 
@@ -512,9 +515,10 @@ class Journal:
         identity = {"experiment": name, "seed": seed}
         if header and {key: header.get(key) for key in identity} != identity:
             raise validate.fail(
-                "the journal belongs to another run",
-                f"{self.path}: {header.get('experiment')!r}, seed {header.get('seed')}",
-                f"{name!r}, seed {seed}",
+                f"The journal {self.path} belongs to {header.get('experiment')!r} with seed "
+                f"{header.get('seed')}, not to {name!r} with seed {seed}",
+                ...,
+                "",
                 "name another file, or run the same experiment with the same seed",
             )
         # Later lines have more methods than earlier ones of the same replication. There is a second

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-_LARGEST, _COUNTED = 2**53, "up to 2**53 = 9e15: beyond, a float64 skips whole numbers"
+_LARGEST, _COUNTED = 2**53, "at most 2**53 = 9e15, the largest whole number that is exact"
 # Types that numpy converts to floats without an error, with advice for each.
 _NO_NUMBERS = {
-    "texts": ((str, bytes), "make them numbers first, such as by pandas.to_numeric"),
-    "booleans": ((bool, np.bool_), "pass answers to from_predictions, or numbers: .astype(float)"),
+    "texts": ((str, bytes), "convert them first, e.g. with pandas.to_numeric"),
+    "booleans": ((bool, np.bool_), "use from_predictions for predictions, or .astype(float)"),
     "dates": (
         (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64),
         "pass numbers",
@@ -46,7 +46,9 @@ def fail(
     Parameters
     ----------
     what : str
-        Problem, without a full stop.
+        A sentence that says what is wrong, without a full stop. ``{}`` in it is replaced by the
+        value. Otherwise the value follows: after "; got" if the sentence says what is needed or
+        must be, and after a colon if not.
     got : object
         Invalid value. Long values are abbreviated. ``...`` if there is no value to show.
     allowed : str or iterable
@@ -66,13 +68,13 @@ def fail(
 
     Examples
     --------
-    >>> print(fail("not a measure", 3, "a name or a function of cells", 'pass e.g. "f1"'))
-    not a measure: 3. Expected a name or a function of cells; pass e.g. "f1".
-    >>> print(fail("unknown kind", "hpd", ["hdi", "eti"], "did you mean 'hdi'?"))
-    unknown kind: 'hpd'. Did you mean 'hdi'? Expected 'hdi' or 'eti'.
-    >>> error = fail("not a probability", 95, "", "pass a number such as `prob=0.95`")
+    >>> print(fail("{} is not a measure", 3, "", 'pass a name such as "f1"'))
+    3 is not a measure. Pass a name such as "f1".
+    >>> print(fail("Unknown kind {}", "hpd", ["hdi", "eti"], "did you mean 'hdi'?"))
+    Unknown kind 'hpd'. Did you mean 'hdi'? Expected 'hdi' or 'eti'.
+    >>> error = fail("`prob` must be between 0 and 1", 95, "", "write e.g. `prob=0.95`")
     >>> print(error, error.keyword, error.value)
-    not a probability: 95. Pass a number such as prob=0.95. prob 95
+    prob must be between 0 and 1; got 95. Write e.g. prob=0.95. prob 95
     """
     parts: dict[str, Any] = {"what": what, "value": got, "expected": _choices(allowed)}
     parts["advice"] = (todo,) if isinstance(todo, str) else (*todo,)
@@ -102,15 +104,18 @@ def message_of(
     written = written or without_backticks
     first, expected = written(what), written(expected)
     question, mark, todo = written(_alternatives(advice)).rstrip(".").rpartition("?")
-    hint = f"Expected {expected}" if expected else ""
-    sentences = [
-        first if value is ... else f"{first}: {_shown(value)}",
-        question + mark,
-        "; ".join(filter(None, [hint, todo.strip()])),
-    ]
-    first, *later = filter(None, sentences)
-    capitalized = [first, *(sentence[0].upper() + sentence[1:] for sentence in later)]
-    return " ".join(text if text.endswith("?") else f"{text}." for text in capitalized)
+    if value is not ... and "{}" in what:
+        first = first.replace("{}", _in_a_sentence(value), 1)
+    elif value is not ...:
+        says_what_is_right = re.search(r"\b(must|needs?|needed)\b", what)
+        first += f"; got {_in_a_sentence(value)}" if says_what_is_right else f": {_shown(value)}"
+    later = [question + mark, f"Expected {expected}" if expected else "", todo.strip()]
+    sentences = [first, *(_capitalized(sentence) for sentence in later if sentence)]
+    return " ".join(text if text.endswith("?") else f"{text}." for text in sentences)
+
+
+def _capitalized(sentence):
+    return sentence[0].upper() + sentence[1:]
 
 
 def _alternatives(advice):
@@ -163,7 +168,10 @@ def _choices(allowed):
     if isinstance(allowed, str):
         return allowed
     names = list(allowed)
-    return f"one of {_either(names)}" if len(names) > 2 else _either(names) or "none"
+    if len(names) > _SHORT.maxlist:
+        shown = ", ".join(repr(_plain(name)) for name in names[: _SHORT.maxlist])
+        return f"one of {shown} or {len(names) - _SHORT.maxlist} others"
+    return f"one of {_either(names)}" if len(names) > 2 else _either(names)
 
 
 def _either(names):
@@ -177,10 +185,24 @@ def _shown(got):
     return " ".join(_SHORT.repr(_plain(got)).split())
 
 
+def _in_a_sentence(got):
+    """Return a value as part of a sentence: names, such as dimensions, are joined by "and"."""
+    few = isinstance(got, tuple | list | dict) and 0 < len(got) <= _SHORT.maxtuple
+    if not few or {*map(type, got)} != {str}:
+        return _shown(got)
+    if isinstance(got, dict):  # such as sizes by dimension
+        return ", ".join(f"{name}={_shown(value)}" for name, value in got.items())
+    *first, last = map(repr, got)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _plain(value):
     """Convert numpy scalars, also in lists, to Python values, which print as plain numbers."""
     if isinstance(value, np.generic) and value.dtype.kind in "biufcUS":
-        return value.item()
+        return _plain(value.item())
+    if isinstance(value, float):
+        short = float(f"{value:.6g}")
+        return value if short.is_integer() else short
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return str(value)
     if type(value) in (list, tuple):
@@ -220,11 +242,11 @@ def suggest(name: object, names: Iterable[object]) -> str:
 
 def check_prob(prob: float) -> float:
     """Return an interval probability as a float, or raise an error if it is not in (0, 1)."""
-    todo = "pass a number such as `prob=0.95`"
+    todo = "pass a number, e.g. `prob=0.95`"
     if isinstance(prob, bool) or not isinstance(prob, (int, float, np.number)):
-        raise fail("`prob` must be a number", prob, "0 < prob < 1", todo, TypeError)
+        raise fail("`prob` must be a number between 0 and 1", prob, "", todo, TypeError)
     if not 0 < prob < 1:
-        raise fail("`prob` must lie between 0 and 1", prob, "0 < prob < 1", todo)
+        raise fail("`prob` must be a number between 0 and 1", prob, "", todo)
     return float(prob)
 
 
@@ -234,7 +256,9 @@ def check_whole(name: str, value: Any, least: int, of: str, usual: int) -> int:
     if is_whole and least <= value < 2**63:
         return int(value)
     allowed = f"{least} or more" if not is_whole or value < least else "less than 2**63"
-    raise fail(f"`{name}` must be a whole number of {of}", value, allowed, f"pass `{name}={usual}`")
+    raise fail(
+        f"`{name}` must be a whole number of {of}, {allowed}", value, "", f"pass `{name}={usual}`"
+    )
 
 
 def check_number(name: str, value: Any, least: float = -np.inf, *, usual: float) -> float:
@@ -243,7 +267,7 @@ def check_number(name: str, value: Any, least: float = -np.inf, *, usual: float)
     if number and least < value < np.inf:
         return float(value)
     allowed = "a finite number" if least == -np.inf else f"a number > {least:g}"
-    raise fail(f"`{name}` is not {allowed}", value, allowed, f"pass `{name}={usual}`")
+    raise fail(f"`{name}` must be {allowed}", value, "", f"pass `{name}={usual}`")
 
 
 def check_seed(seed: Any) -> Any:
@@ -251,24 +275,24 @@ def check_seed(seed: Any) -> Any:
     is_whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
     if seed is None or isinstance(seed, np.random.SeedSequence) or (is_whole and seed >= 0):
         return seed
-    raise fail("not a seed", seed, "a whole number >= 0", "pass `random_seed=0`")
+    raise fail("The seed must be a whole number >= 0", seed, "", "pass `random_seed=0`")
 
 
 def check_kind(kind: str) -> str:
     """Return the kind of an interval, or raise an error if it is neither ``hdi`` nor ``eti``."""
     choices = ["hdi", "eti"]
     if not isinstance(kind, str) or kind not in choices:
-        todo = "'hdi' is the interval of highest density, 'eti' has equal tails"
+        todo = "'hdi' is the highest-density interval, 'eti' has equal tails"
         near = isinstance(kind, str) and kind.lower() in choices
         question = f"did you mean {kind.lower()!r}? " if near else ""
-        raise fail("unknown kind", kind, choices, question + todo)
+        raise fail("Unknown kind {}", kind, choices, question + todo)
     return kind
 
 
 def check_is(value: Any, kind: type | tuple[type, ...], what: str, allowed: str, todo: str) -> Any:
     """Return the value, or raise a TypeError if it is not of the given type."""
     if not isinstance(value, kind):
-        raise fail(f"not {what}", type(value).__name__, allowed, todo, TypeError)
+        raise fail(f"A {type(value).__name__} is not {what}", ..., allowed, todo, TypeError)
     return value
 
 
@@ -277,7 +301,7 @@ def check_choice(keyword: str, value: str, choices: Iterable[str]) -> str:
     choices = list(choices)
     if not isinstance(value, str) or value not in choices:
         raise fail(
-            f"unknown `{keyword}`",
+            f"Unknown `{keyword}` {{}}",
             value,
             choices,
             suggest(value, choices) or f"pass e.g. `{keyword}={choices[0]!r}`",
@@ -289,8 +313,8 @@ def check_column(name: Any, columns: Iterable[Any], role: str = "") -> Any:
     """Return the name of a column (with the given role), or raise an error if it does not exist."""
     columns = list(columns)
     if not isinstance(name, Hashable) or name not in columns:
-        what = f"no column of the {role}" if role else "no such column"
-        todo = f"pass {role}= with the name of a column" if role else ""
+        what = f"There is no column {{}} for the {role}" if role else "There is no column {}"
+        todo = f"pass `{role}=` with the name of a column" if role else ""
         raise fail(what, name, columns, suggest(name, columns) or todo)
     return name
 
@@ -299,7 +323,7 @@ def check_by(by: Any, values: str) -> dict[Any, Any]:
     """Return values by dimension, or raise an error unless they are a mapping or None."""
     if by is not None and not isinstance(by, Mapping):
         todo = f"pass e.g. `by={{{values}}}`"
-        raise fail("by must name the dims", by, "a mapping from names to values", todo, TypeError)
+        raise fail("`by` must map names of dimensions to values", by, "", todo, TypeError)
     return dict(by or {})
 
 
@@ -408,7 +432,7 @@ def check_reals(values: Any, name: str, todo: str) -> np.ndarray:
     if reals is None:
         kind, got, todo = problem or ("", values, todo)
         what = f"{name} must be numbers{', not ' if kind else ''}{kind}"
-        raise fail(what, got, "real numbers", todo, TypeError)
+        raise fail(what, got, "", todo, TypeError)
     if array is not None and array.dtype.kind in "iuO":
         large = np.isfinite(reals) & (np.abs(reals) >= _LARGEST)
         for number in array[large].tolist():
@@ -431,7 +455,7 @@ def unmasked(values: Any, name: str) -> Any:
         masked = np.argwhere(np.ma.getmaskarray(values))
         first = tuple(int(i) for i in masked[0])
         what = f"{name} has masked values ({len(masked)}, the first at position {first})"
-        raise fail(what, ..., "no masked values", "drop them, or fill them in")
+        raise fail(what, ..., "", "drop them, or fill them in")
     return values
 
 
@@ -469,11 +493,11 @@ def check_row_order(columns: Mapping[str, Any]) -> None:
                 break
             if (row := _first_moved(index, base)) is not None:
                 todo = (
-                    f"reorder it by its labels, such as .loc[{earlier}.index], or pass .to_numpy() "
-                    "where the positions are right and the labels are not"
+                    f"reorder it by its labels, e.g. with .loc[{earlier}.index], or, if positions "
+                    "are right and the labels are wrong, pass .to_numpy()"
                 )
                 what = f"{name} has the rows of {earlier} in another order, from position {row} on"
-                raise fail(what, {earlier: base[row], name: index[row]}, "the same order", todo)
+                raise fail(what, {earlier: base[row], name: index[row]}, "", todo)
         else:
             orders.append((name, index))
 
@@ -511,14 +535,13 @@ def _numbers(array, name):
     try:
         array = np.asarray(array)
     except ValueError:
-        todo = "make every row equally long"
-        raise fail("counts are ragged", ..., "rows of equal length", todo) from None
+        raise fail(
+            "The rows of the counts have different lengths", ..., "", "make all rows equally long"
+        ) from None
     except TypeError:
         todo = "pass counts, or make them from predictions with `from_predictions`"
         kind = type(array).__name__
-        raise fail(
-            f"{name} must be a number", kind, "whole numbers >= 0", todo, TypeError
-        ) from None
+        raise fail(f"{name} must be a number, not a {kind}", ..., "", todo, TypeError) from None
     if array.dtype.kind == "O":
         array = _from_objects(array)
     if array.dtype.kind not in "iuf":
@@ -532,9 +555,11 @@ def _numbers(array, name):
         elif what == "booleans":
             todo = "count the examples, or pass predictions to `from_predictions`"
         what = f"{name} must be a number, not {_SINGULAR.get(what, what)}"
-        raise fail(what, got, "whole numbers >= 0", todo, TypeError)
+        raise fail(what, got, "", todo, TypeError)
     if array.size == 0:
-        raise fail("counts are empty", array.shape, "at least one matrix", "pass some counts")
+        raise fail(
+            "The counts are empty: their shape is {}", array.shape, "", "pass at least one matrix"
+        )
     return array
 
 
@@ -580,7 +605,7 @@ def check_keywords(
             todo = called_here(keyword) or suggest(keyword, [*allowed, *further])
             meant = todo and not suggest(keyword, allowed) and not called_here(keyword)
             valid = [*allowed, *further] if meant else allowed
-            what = f"{name} has no such keyword"
+            what = f"{name} has no keyword {{}}"
             raise fail(what, keyword, valid, todo or "leave it out", TypeError)
     return keywords
 
@@ -588,31 +613,30 @@ def check_keywords(
 # Keywords of other libraries that correspond to ours.
 _CALLED_HERE = {
     "the prior is `concentration=`, in pseudo-counts per cell": "prior priors pseudocounts",
-    "the mass of an interval is `prob=0.95`": (
+    "the probability of an interval is `prob=0.95`": (
         "ci level confidence confidence_level conf_level conf hdi_prob ci_prob cred_mass mass"
     ),
-    "the mass of an interval is `prob=0.95`, which is 1 - alpha": "alpha significance",
-    "kinds of intervals are `kind='hdi'` and `kind='eti'`": "interval interval_type ci_kind method",
+    "the probability of an interval is `prob=0.95`, which is 1 - alpha": "alpha significance",
+    "the kind of an interval is `kind='hdi'` or `kind='eti'`": (
+        "interval interval_type ci_kind method"
+    ),
     "the seed is random_seed=0": "seed random_state rng",
     "the number of draws is draws=20000": "samples n_samples n_draws nsamples num_samples n_boot",
     "the measures are the second argument, such as 'f1'": (
         "measure measures metric metrics score scoring scorer"
     ),
     "the positive class is positive=": "pos_label positive_class positive_label event",
-    "the prevalence of a place is put into the counts first, at_prevalence(counts, 0.1)": (
+    "set the prevalence in the counts first: at_prevalence(counts, 0.1)": (
         "prevalence prior_prevalence pretest pretest_probability base_rate"
     ),
     "the size of the next test set is n=, with of='predictive'": "n_test test_size size",
     "the estimand is of=": "estimand target",
-    "the groups are a dim of the evidence, from_predictions(..., by={'group': site})": (
-        "group groups by"
-    ),
-    "the average is a part of the measure's name: 'f1_macro', 'f1_micro', 'f1_weighted'": "average",
-    "the number of answers is a part of the measure's name: 'pass@4'": "k",
-    "beta is a part of the measure's name: 'fbeta(0.5)'": "beta",
-    "another prevalence is one of the evidence: at_prevalence(counts, 0.1)": "prevalence",
-    "the classes are those of the evidence: from_predictions(..., labels=[...])": "labels",
-    "weights belong to the evidence: from_predictions(..., weights=...)": (
+    "groups are part of the counts: from_predictions(..., by={'group': site})": ("group groups by"),
+    "the average is part of the measure's name: 'f1_macro', 'f1_micro', 'f1_weighted'": "average",
+    "the number of attempts is part of the measure's name: 'pass@4'": "k",
+    "beta is part of the measure's name: 'fbeta(0.5)'": "beta",
+    "the classes are part of the counts: from_predictions(..., labels=[...])": "labels",
+    "weights are part of the counts: from_predictions(..., weights=...)": (
         "weights sample_weight sample_weights"
     ),
 }
@@ -638,8 +662,8 @@ def check_memory(what: str, values: int, todo: str) -> None:
     """
     need, available = 8 * values, _memory()
     if need > available:
-        allowed = f"at most {_gigabytes(available)}, what the machine has"
-        raise fail(f"{what} too much memory", _gigabytes(need), allowed, todo)
+        sizes = f"{_gigabytes(need)} of memory; the machine has {_gigabytes(available)}"
+        raise fail(f"{_capitalized(what)} {sizes}", ..., "", todo)
 
 
 def _gigabytes(size):

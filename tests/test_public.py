@@ -62,7 +62,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
         "heterogeneity": "it is bcm.meta.heterogeneity",
         "recalibrated": "it is bcm.calibration.recalibrated",
         "as_metrics": "it is bcm.answers.as_metrics",
-        "quantile": r"ask bcm.distribution\(evidence, measure\).quantile\(\)",
+        "quantile": r"use bcm.distribution\(evidence, measure\).quantile\(\)",
     }.items(),
 )
 def test_a_name_that_is_not_at_the_top_says_where_it_is(name, place):

@@ -40,22 +40,25 @@ def f1(**keywords):
 
 CALLS = {
     # Keywords of other libraries.
-    "prior": (lambda: f1(prior=1.0), "the prior is concentration="),
-    "priors": (lambda: f1(priors=1.0), "the prior is concentration="),
+    "prior": (lambda: f1(prior=1.0), "The prior is concentration="),
+    "priors": (lambda: f1(priors=1.0), "The prior is concentration="),
     "alpha": (lambda: f1(alpha=0.05), "prob=0.95, which is 1 - alpha"),
-    "ci": (lambda: bcm.summary(COUNTS, "f1", ci=0.9), "the mass of an interval is prob="),
-    "level": (lambda: f1(level=0.9), "the mass of an interval is prob="),
-    "confidence_level": (lambda: f1(confidence_level=0.9), "the mass of an interval is prob="),
-    "hdi_prob": (lambda: f1(hdi_prob=0.9), "the mass of an interval is prob="),
-    "ci_prob": (lambda: bcm.compare(BOTH, "f1", ci_prob=0.9), "the mass of an interval is prob="),
-    "seed": (lambda: f1(seed=1), "the seed is random_seed="),
-    "random_state": (lambda: bcm.ranks(BOTH, "f1", random_state=1), "the seed is random_seed="),
-    "n_samples": (lambda: f1(n_samples=100), "the number of draws is draws="),
-    "method": (lambda: f1(method="hdi"), "kind='hdi' and kind='eti'"),
+    "ci": (lambda: bcm.summary(COUNTS, "f1", ci=0.9), "probability of an interval is prob="),
+    "level": (lambda: f1(level=0.9), "probability of an interval is prob="),
+    "confidence_level": (lambda: f1(confidence_level=0.9), "probability of an interval is prob="),
+    "hdi_prob": (lambda: f1(hdi_prob=0.9), "probability of an interval is prob="),
+    "ci_prob": (
+        lambda: bcm.compare(BOTH, "f1", ci_prob=0.9),
+        "probability of an interval is prob=",
+    ),
+    "seed": (lambda: f1(seed=1), "The seed is random_seed="),
+    "random_state": (lambda: bcm.ranks(BOTH, "f1", random_state=1), "The seed is random_seed="),
+    "n_samples": (lambda: f1(n_samples=100), "The number of draws is draws="),
+    "method": (lambda: f1(method="hdi"), "kind='hdi' or kind='eti'"),
     "measures": (lambda: bcm.interval(COUNTS, measures="f1"), "the second argument"),
     "measure": (lambda: bcm.summary(COUNTS, measure="f1"), "the second argument"),
     "metric": (lambda: bcm.interval(COUNTS, metric="f1"), "the second argument"),
-    "pos_label": (lambda: f1(pos_label=1), "the positive class is positive="),
+    "pos_label": (lambda: f1(pos_label=1), "The positive class is positive="),
     "average": (lambda: f1(average="macro"), "'f1_macro'"),
     "labels of classes": (lambda: f1(labels=[0, 1]), r"from_predictions\(..., labels="),
     "sample_weight": (lambda: f1(sample_weight=np.ones(9)), r"from_predictions\(..., weights="),
@@ -64,11 +67,11 @@ CALLS = {
     "beta": (lambda: bcm.interval(COUNTS, "f1", beta=2), r"'fbeta\(0.5\)'"),
     "misspelled": (lambda: f1(concentraton=1), "Did you mean 'concentration'"),
     # Values.
-    "percent": (lambda: f1(prob=95), "such as prob=0.95"),
+    "percent": (lambda: f1(prob=95), "e.g. prob=0.95"),
     "HDI": (lambda: f1(kind="HDI"), "Did you mean 'hdi'"),
     "equal-tailed": (lambda: f1(kind="equal-tailed"), "'eti' has equal tails"),
     "population": (lambda: f1(of="population"), r"by=\{'group': site\}"),
-    "n": (lambda: f1(n=100), "of='predictive' with n"),
+    "n": (lambda: f1(n=100), "pass of='predictive'"),
     "model": (lambda: f1(model="dirichlet"), "Did you mean 'dirichlet_multinomial'"),
     "no groups": (lambda: f1(model="hierarchical_groups"), r"by=\{'group': site\}"),
     "groups by another name": (
@@ -80,7 +83,7 @@ CALLS = {
     "prior in words": (lambda: f1(concentration="flat"), "concentration=0.5"),
     "negative prior": (lambda: f1(concentration=-1), "concentration=0.5"),
     "one draw": (lambda: f1(draws=1), "draws=20000"),
-    "threshold": (lambda: bcm.prob_above(COUNTS, "f1", "80%"), "pass one number"),
+    "threshold": (lambda: bcm.prob_above(COUNTS, "f1", "80%"), "Pass one number"),
     "prevalence": (lambda: bcm.at_prevalence(COUNTS, 5), "e.g. 0.01"),
     "rope": (lambda: bcm.compare(BOTH, "f1", rope=-0.01), "rope=0.01"),
     # Measures.
@@ -102,33 +105,33 @@ CALLS = {
     "accuracy of scores of items": (lambda: bcm.interval(ITEMS, "accuracy"), "or from_attempts"),
     "a letter in the place of a number": (
         lambda: bcm.interval(ANSWERS, "pass_at(k)"),
-        "a number; write it in the place of k",
+        "rite a number instead of k",
     ),
     "mark": (lambda: bcm.interval(ITEMS, "share_at_least(4)"), r"inside the range \(0, 1\)"),
     # Evidence.
     "cells in a row": (lambda: bcm.from_matrix([65, 15, 35, 30]), r"\[\[TN, FP\], \[FN, TP\]\]"),
     "file": (lambda: bcm.summary("predictions.csv"), r"bcm.read\('predictions.csv'\)"),
-    "attempts of different numbers": (lambda: bcm.from_attempts([[1, 0], [1]]), "put NaN"),
+    "attempts of different numbers": (lambda: bcm.from_attempts([[1, 0], [1]]), "Put NaN"),
     "scores of different numbers": (
         lambda: bcm.from_item_scores({"a": [0.1, 0.2], "b": [0.3]}),
-        "put None where a score is missing",
+        "Put None where a score is missing",
     ),
-    "one rater": (lambda: bcm.from_raters({"ann": TRUTH}), "1 rater of an example"),
-    "list": (lambda: bcm.interval([[65, 15], [35, 30]], "f1"), "through from_matrix"),
-    "labels": (lambda: bcm.interval(TRUTH, FIRST), "through from_predictions"),
-    "DataFrame": (lambda: bcm.interval(TABLE, "f1"), "through from_frame"),
+    "one rater": (lambda: bcm.from_raters({"ann": TRUTH}), "1 rater per example"),
+    "list": (lambda: bcm.interval([[65, 15], [35, 30]], "f1"), "from_matrix for a matrix"),
+    "labels": (lambda: bcm.interval(TRUTH, FIRST), "from_predictions for predictions"),
+    "DataFrame": (lambda: bcm.interval(TABLE, "f1"), "from_frame for a table"),
     "dict of cells": (
         lambda: bcm.interval({"tp": 65, "fn": 15, "fp": 35, "tn": 30}, "f1"),
         r"from_cells\(tp=65",
     ),
     "dict of counts": (lambda: bcm.interval({"a": COUNTS}, "f1"), "combine"),
-    "shares": (lambda: bcm.from_cells(tp=0.6, fn=0.1, fp=0.2, tn=0.1), "count whole examples"),
-    "lengths": (lambda: bcm.from_predictions([1, 0, 1], [1, 0]), "align the columns"),
+    "shares": (lambda: bcm.from_cells(tp=0.6, fn=0.1, fp=0.2, tn=0.1), "Count whole examples"),
+    "lengths": (lambda: bcm.from_predictions([1, 0, 1], [1, 0]), "Align the columns"),
     "scores as answers": (lambda: bcm.from_predictions(TRUTH, NUMBERS), "from_scores"),
-    "missing": (lambda: bcm.from_predictions([1, 0, np.nan], [1, 0, 1]), "drop these examples"),
+    "missing": (lambda: bcm.from_predictions([1, 0, np.nan], [1, 0, 1]), "Drop these examples"),
     "classifiers": (lambda: bcm.from_classifiers(TRUTH, [FIRST, SECOND]), r'\{"a": pred_a'),
     "turned round": (lambda: bcm.from_scores(NUMBERS, TRUTH), r"from_scores\(actual, scores\)"),
-    "percentages": (lambda: bcm.from_probabilities(TRUTH, 100 * NUMBERS), "divide percentages"),
+    "percentages": (lambda: bcm.from_probabilities(TRUTH, 100 * NUMBERS), "Divide percentages"),
     "results of evidence": (lambda: bcm.from_results(FOLDS), r"from_results\(measure\("),
     "combine data sets": (lambda: bcm.combine({"x": BOTH, "y": BOTH}), "dim='data_set'"),
     "numbering of data sets": (
@@ -146,7 +149,7 @@ CALLS = {
     ),
     "row of means": (
         lambda: bcm.from_item_scores({"a": SUMMED, "b": SUMMED}),
-        "item 'all' is the mean .*Leave the row out",
+        "Item 'all' is the mean .*Leave the row out",
     ),
     "gold beside rows of labels": (
         lambda: bcm.from_raters(LONG, gold=[1, 0]),
@@ -159,7 +162,7 @@ CALLS = {
     "lists as text": (lambda: bcm.from_multilabel(["['a']"], ["['a']"]), "json.loads"),
     "fold without a score": (
         lambda: bcm.classical.correlated_t([0.8, None], [0.7, 0.6], n_folds=2),
-        "in fold 1 .counted from 0.*complete the fold",
+        "in fold 1 .counted from 0.*Complete the fold",
     ),
     "sides of a table": (
         lambda: bcm.from_matrix(
@@ -179,18 +182,18 @@ CALLS = {
     "compare two": (lambda: bcm.compare(COUNTS, COUNTS + 1), r'compare\(\{"a": first'),
     "data sets together": (
         lambda: bcm.joint_interval({"x": BOTH, "y": BOTH}, "f1"),
-        "ask each of them by itself",
+        "se each of them separately",
     ),
     "reference": (lambda: bcm.compare(BOTH, "f1", reference="c"), "'a' or 'b'"),
     "requirement": (lambda: bcm.check(COUNTS, ["f1 at least .5"]), "recall > 0.9"),
     "requirement of percent": (lambda: bcm.check(COUNTS, ["recall > 80"]), '"recall > 80%"'),
     "requirement of marks": (
         lambda: bcm.check(ITEMS, ["mean > 3"], by="classifier"),
-        "from 0 to 1",
+        "between 0 and 1",
     ),
     "requirement of a difference": (
         lambda: bcm.check(BOTH, ["f1[classifier=a] - f1[classifier=b] > -5"]),
-        "from -1 to 1",
+        "between -1 and 1",
     ),
     "plan": (lambda: bcm.plan("recall", width=0.1), "expect=0.85"),
     "plan without a pilot": (lambda: bcm.plan("recall", width=0.1), r"pilot=from_cells\(...\)"),
@@ -199,7 +202,7 @@ CALLS = {
         "Expected .*'finite'",
     ),
     "plan of f1": (lambda: bcm.plan("f1", expect=0.8, width=0.1), "pilot="),
-    "report": (lambda: bcm.report(COUNTS, "report.pdf"), "write .html"),
+    "report": (lambda: bcm.report(COUNTS, "report.pdf"), "rite .tex"),
     # Pictures and tables.
     "ax": (lambda: bcm.plot_forest(COUNTS, "f1", ax=3), "plt.subplots"),
     "roc of counts": (lambda: bcm.plot_roc(COUNTS), r"from_scores\(actual, scores\)"),
@@ -207,7 +210,7 @@ CALLS = {
     "matrix of two": (lambda: bcm.plot_matrix(BOTH), r"\.sel\(classifier='a'\)"),
     "a comparison as a summary": (
         lambda: bcm.latex_table(bcm.compare(BOTH, "f1"), rows="first"),
-        r"leave rows out, or pass bcm.summary\(...\)",
+        r"Leave rows out, or pass bcm.summary\(...\)",
     ),
     # Names that the package does not have.
     "bcm.f1": (lambda: bcm.f1(COUNTS), r"bcm.interval\(evidence, 'f1'\)"),

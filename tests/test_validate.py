@@ -8,7 +8,7 @@ from bayescm import validate
 def test_an_error_has_four_parts():
     error = validate.fail("a thing is wrong", [1, 2], "other things", "change it")
     assert isinstance(error, ValueError)
-    assert str(error) == ("a thing is wrong: [1, 2]. Expected other things; change it.")
+    assert str(error) == ("a thing is wrong: [1, 2]. Expected other things. Change it.")
 
 
 def test_long_values_are_shortened_to_one_line():
@@ -28,20 +28,20 @@ def test_a_probability_passes(prob):
 
 @pytest.mark.parametrize("prob", [0, 1, -0.1, 1.5, 95, float("nan"), float("inf")])
 def test_prob_outside_the_unit_interval_is_refused(prob):
-    with pytest.raises(ValueError, match=r"0 < prob < 1.*prob=0\.95"):
+    with pytest.raises(ValueError, match=r"between 0 and 1.*prob=0\.95"):
         validate.check_prob(prob)
 
 
 @pytest.mark.parametrize("prob", [None, "0.95", True, [0.9, 0.95], 1j])
 def test_prob_that_is_no_number_is_refused(prob):
-    with pytest.raises((TypeError, ValueError), match="0 < prob < 1"):
+    with pytest.raises((TypeError, ValueError), match="between 0 and 1"):
         validate.check_prob(prob)
 
 
 def test_kind():
     assert validate.check_kind("eti") == "eti"
     for kind in ("ETI", "hpd", None, 3):
-        with pytest.raises(ValueError, match="unknown kind"):
+        with pytest.raises(ValueError, match="Unknown kind"):
             validate.check_kind(kind)
 
 
@@ -71,7 +71,7 @@ def test_fractions_stay_where_they_may():
         ([1, 0.5], r"not a whole number in cell \(1,\): 0\.5.*fractional=True"),
         ([1, 1e20], "too large"),
         (np.array([2**63], np.uint64), "too large"),
-        ([[1, 2], [3]], "ragged"),
+        ([[1, 2], [3]], "The rows of the counts have different lengths"),
         ([], "empty"),
     ],
 )
@@ -97,7 +97,7 @@ def function(data, concentration=None, *, omega=1.0):
 def test_keywords_of_a_function_pass():
     for keyword in ("concentration", "omega"):
         assert validate.check_keywords(function, {keyword: 2}) == {keyword: 2}
-    with pytest.raises(TypeError, match="function has no such keyword"):
+    with pytest.raises(TypeError, match="function has no keyword"):
         validate.check_keywords(function, {"data": 1})
     assert validate.check_keywords(lambda data, **rest: 0, {"anything": 1}) == {"anything": 1}
 
@@ -107,7 +107,7 @@ def test_an_unknown_keyword_is_refused_with_the_nearest():
         TypeError, match=r"Did you mean 'concentration'.*'concentration' or 'omega'"
     ):
         validate.check_keywords(function, {"concentraton": 1})
-    with pytest.raises(TypeError, match=r"Expected none; leave it out"):
+    with pytest.raises(TypeError, match=r"has no keyword.*Leave it out"):
         validate.check_keywords(lambda data: 0, {"x": 1})
 
 
@@ -124,19 +124,19 @@ def test_what_is_no_seed_is_named(seed):
         lambda: bcm.compare({"a": counts, "b": counts + 1}, "f1", random_seed=seed),
         lambda: bcm.fit(counts, random_seed=seed),
     ):
-        with pytest.raises(ValueError, match="not a seed"):
+        with pytest.raises(ValueError, match="The seed must be a whole number"):
             ask()
 
 
 def test_labels_beyond_64_bits_are_named():
     labels = np.array([2**63, 1], np.uint64)
-    with pytest.raises(ValueError, match="too large a label"):
+    with pytest.raises(ValueError, match="Labels of actual must be below"):
         bcm.from_predictions(labels, labels)
 
 
 def test_weights_worth_no_example_are_named():
     weights = {"weights": [1e-12] * 4, "weights_are": "counts"}
-    with pytest.raises(ValueError, match="worth no example"):
+    with pytest.raises(ValueError, match="less than one example"):
         bcm.from_scores([0, 1, 1, 0], [0.1, 0.3, 0.2, 0.4], **weights)
 
 
@@ -159,5 +159,5 @@ TWO = bcm.from_cells(tp=9, fn=2, fp=3, tn=8)
     ids=["prob_below", "alarms", "interval", "check", "conflict", "bootstrap"],
 )
 def test_what_is_no_number_is_refused_in_words(call, bad):
-    with pytest.raises((TypeError, ValueError), match=r"(is not|must be|must lie).*[Ee]xpected"):
+    with pytest.raises((TypeError, ValueError), match="must be"):
         call(bad)

@@ -104,8 +104,12 @@ def agreement(
     people = ratings["classifier"].values.tolist()
     if len(people) < 2 or ratings.sizes["actual"] < 2:
         got = {"raters": len(people), "classes": ratings.sizes["actual"]}
-        todo = "add a rater, or name all classes by `labels=`"
-        raise fail("nothing to agree about", got, "two raters and classes or more", todo)
+        raise fail(
+            "Agreement needs at least two raters and two classes",
+            got,
+            "",
+            "add a rater, or name all classes with `labels=`",
+        )
     votes, weight = (ratings[variable].values.astype(float) for variable in ("votes", "counts"))
     groups = [] if len(people) == 2 else [("all", list(range(len(people))), AMONG_ALL)]
     if pairs or (pairs is None and len(people) <= 5) or len(people) == 2:
@@ -120,7 +124,12 @@ def agreement(
         rows += _rows(of_group, raters_named, votes[indices], weight, prob, kind, rng)
     if not rows:
         todo = "pass `pairs=True`"
-        raise fail("this measure is of two raters", names, sorted(AMONG_ALL), todo)
+        raise fail(
+            "This measure compares two raters, but there are more: {}",
+            names,
+            sorted(AMONG_ALL),
+            todo,
+        )
     return pd.DataFrame(rows)
 
 
@@ -130,7 +139,7 @@ def _measure_names(measures):
     for name in names:
         if name not in EVERY:
             todo = suggest(name, EVERY)
-            raise fail("not a measure of agreement", name, sorted(EVERY), todo)
+            raise fail("{} is not a measure of agreement", name, sorted(EVERY), todo)
     return names
 
 
@@ -138,8 +147,12 @@ def _rows(names, raters, votes, weight, prob, kind, rng):
     """Return a row per measure for a set of raters."""
     size = float(weight @ (votes.sum((0, -1)) > 1))
     if not size:
-        todo = "give some examples to both"
-        raise fail(f"no example has two labels of {raters}", 0, "one or more", todo)
+        raise fail(
+            f"No example has labels of both {raters}",
+            ...,
+            "",
+            "let both raters label some of the same examples",
+        )
     sample = Labelled(votes, weight, sample=True)
     population = _frequencies(votes, weight, rng)
     rows = []
@@ -215,8 +228,12 @@ def true_classes(
     """
     ratings = as_ratings(evidence)
     if "pattern_of" not in ratings.coords:
-        todo = "make them with `from_raters`, and keep the coord"
-        raise fail("the ratings do not say which example is which", ..., "pattern_of", todo)
+        raise fail(
+            "The ratings do not tell which example is which (they lack the coordinate pattern_of)",
+            ...,
+            "",
+            "build them with `from_raters`, and keep the coordinate",
+        )
     posterior = noisy_labels(ratings, concentration=concentration, **keywords)
     chances = posterior.true_classes(_CLASS_DRAWS, np.random.default_rng(check_seed(random_seed)))
     return xr.DataArray(
@@ -287,5 +304,7 @@ def assumed_dependence(
         part.insert(0, "dependence", float(share))
         parts.append(part)
     if not parts:
-        raise fail("nothing is assumed", list(dependence), "one or more numbers", "pass (0, 0.2)")
+        raise fail(
+            "`dependence` must have one or more numbers", list(dependence), "", "pass (0, 0.2)"
+        )
     return pd.concat(parts, ignore_index=True)

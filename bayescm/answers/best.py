@@ -112,25 +112,32 @@ def best(
     outcomes = with_positive_class(as_outcomes(outcomes), positive)
     names = outcomes["classifier"].values.tolist()
     if len(names) < 2:
-        raise fail("nothing to select from", names, "two classifiers or more", "use interval()")
+        raise fail("A selection needs two or more classifiers", names, "", "use interval() for one")
     (resolved,) = as_measures(measure, tables_of(outcomes))
     pooled = outcomes["counts"].sum([d for d in outcomes["counts"].dims if d != "outcome"])
     flat = outcomes.drop_vars(["counts", "halves"], errors="ignore").assign(counts=pooled)
     counts, actual, predicted = arrays(flat)
     if (counts % 1).any():
         raise fail(
-            "resamples need whole examples", ..., "counts of examples", "leave `weights` out"
+            "Resampling needs whole examples, but the counts are weighted",
+            ...,
+            "",
+            "leave `weights` out",
         )
     check_whole("resamples", resamples, 10, "resamples", 1000)
     classes = outcomes.sizes["label"]
     sign = -1.0 if resolved.lower_is_better else 1.0
     points = resolved(marginal_matrices(counts.astype(float)[None], actual, predicted, classes)[0])
     if np.ndim(points) != 1:
-        todo = "pass e.g. f1_macro, or recall[a]"
-        raise fail("not one number", resolved.__name__, "a measure of one number", todo)
+        raise fail(
+            "{} has several values, but one number is needed",
+            resolved.__name__,
+            "",
+            "use e.g. f1_macro, or recall[a]",
+        )
     if np.isnan(points).all():
         todo = "choose another measure, or collect more examples"
-        raise fail(f"{resolved.__name__} is undefined in this sample", ..., "a number", todo)
+        raise fail(f"{resolved.__name__} is undefined in this sample", ..., "", todo)
     selected = int(np.nanargmax(sign * points))
     rng = np.random.default_rng(check_seed(random_seed))
     in_bag, out_of_bag = _bootstrap(

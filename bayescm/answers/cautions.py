@@ -64,8 +64,10 @@ def _classes_left_out(posterior, measures):
         return []
     parts = [f"{', '.join(names)}: {written}" for written, names in by_classes.items()]
     sentences = [
-        "Averages leave out classes for which the measure is 0/0 in the evidence. "
-        f"{'; '.join(parts)}."
+        (
+            "Averages leave out classes for which the measure is 0/0 in the sample. "
+            f"{'; '.join(parts)}."
+        )
     ]
     if differ:
         sentences.append(
@@ -91,7 +93,9 @@ def undefined_points(names: Sequence[str]) -> list[str]:
     """Return a caution about measures that are 0/0 in the sample."""
     if not names:
         return []
-    return [f"Undefined (0/0) in the evidence, so that the prior decides: {_listed(names)}."]
+    return [
+        (f"Undefined (0/0) in the sample, so the result depends on the prior: {_listed(names)}.")
+    ]
 
 
 def of_point(
@@ -149,7 +153,8 @@ def of_point(
     ]
     if more := int(outside.sum()) - len(shown):
         sentences.append(
-            f"So are {more} other point estimates of {display_name(measure.__name__)}."
+            f"{more} other point estimates of {display_name(measure.__name__)} are also "
+            "outside their intervals."
         )
     return [names[k] for k in np.flatnonzero(undefined)], sentences
 
@@ -208,13 +213,18 @@ def of_items(members: Mapping[Any, Any]) -> list[str]:
     common = len(set.intersection(*labels))
     if all(len(items) == common for items in labels):
         return [
-            "The systems answered the same items but are compared as independent. Make one piece "
-            "of evidence of all systems, which pairs them."
+            (
+                "The systems answered the same items but are compared as independent. For a "
+                "paired comparison, build one piece of evidence with all systems."
+            )
         ]
     numbers = ", ".join(
         f"{len(items)} ({name})" for name, items in zip(members, labels, strict=True)
     )
     return [
-        f"The systems answered different items: {numbers}. All of them answered {common} items. "
-        "The difference between the systems includes the difference between their items."
+        (
+            f"The systems answered different items: {numbers}. All of them answered "
+            f"{common} items. The difference between the systems includes the difference "
+            "between their items."
+        )
     ]

@@ -142,21 +142,24 @@ def check(
     texts = [requirements] if isinstance(requirements, str) else list(requirements)
     if not texts:
         todo = 'pass e.g. ["recall > 0.9 @ 0.95"]'
-        raise fail("nothing is required", texts, "one requirement or more", todo)
+        raise fail("No requirement is given", ..., "", todo)
     check_prob(level), check_seed(random_seed)
     parsed = [parse(text, level) for text in texts]
     type_of(evidence).canonical(evidence)  # validates the evidence
     if of in ("group", "fold"):
-        todo = (
-            f'name the part, "recall[{of}=A] > 0.8", or pass `by="{of}"`: of its examples alone; '
-            f'prob_above(evidence, measure, threshold, `of="{of}"`) draws each towards the others'
+        raise fail(
+            f"A requirement cannot be on `of={of!r}`, which has several values",
+            ...,
+            "",
+            f'name one part, e.g. "recall[{of}=A] > 0.8"; or pass `by="{of}"` to use the '
+            "examples of each part alone; or use prob_above(evidence, measure, threshold, "
+            f'`of="{of}"`), which shrinks parts towards each other',
         )
-        raise fail("a requirement is of one number", of, "an estimand of the whole evidence", todo)
     for requirement in parsed:
         _check_scale(evidence, requirement)
     if by == "classifier" and classifier is not None:
         todo = "leave one of them out"
-        raise fail("each classifier, and one of them", classifier, "by or classifier", todo)
+        raise fail("By and classifier cannot be combined", ..., "", todo)
     members: list[dict] = [{}] if by is None else [{by: label} for label in _labels(evidence, by)]
     named = None if classifier is None else "classifier"
     classifiers: list[dict] = [{}] if classifier is None else [{"classifier": classifier}]
@@ -191,8 +194,9 @@ def _check_scale(evidence, requirement):
         low, high = low - other_high, high - other_low
     if not low <= requirement.threshold <= high:
         todo = 'write e.g. "recall > 0.8" or "recall > 80%"' if high <= 1 else "correct the number"
-        what = f"{requirement.text!r} has a number outside the range of what it asks of"
-        raise fail(what, requirement.threshold, f"a number from {low:g} to {high:g}", todo)
+        raise fail(
+            f"{requirement.text!r}: the measure is between {low:g} and {high:g}", ..., "", todo
+        )
 
 
 def _range_of(evidence, measure):
@@ -331,13 +335,15 @@ def parse(text: str, level: float = 0.95) -> Requirement:
     """
     match = _WHOLE.fullmatch(text) if isinstance(text, str) else None
     if match is None:
-        raise fail("not a requirement", text, "MEASURE > NUMBER @ LEVEL", _EXAMPLE)
+        raise fail("{} is not a requirement", text, "MEASURE > NUMBER @ LEVEL", _EXAMPLE)
     first, part, second, other_part, sign, threshold, threshold_percent, stated, per_cent = (
         match.groups()
     )
     required = level if stated is None else float(stated) / (100 if per_cent else 1)
     if not 0.5 < required < 1:
-        raise fail(f"the level of {text!r}", required, "a probability between 0.5 and 1", _EXAMPLE)
+        raise fail(
+            f"The level of {text!r} must be a probability between 0.5 and 1", required, "", _EXAMPLE
+        )
     limit = float(threshold) / (100 if threshold_percent else 1)
     one_term = _term(first, part, text)
     other_term = None if second is None else _term(second, other_part, text)
@@ -357,7 +363,7 @@ def _named_part(text, whole):
     unread = [pair for pair in pairs if not all(part.strip() for part in pair)]
     if unread or (text is not None and not pairs):
         todo = 'write e.g. "recall[site=B] > 0.8"'
-        raise fail(f"cannot read the part in {whole!r}", text, "[NAME=LABEL]", todo)
+        raise fail(f"The part {{}} in {whole!r} cannot be read", text, "[NAME=LABEL]", todo)
     return {name.strip(): label.strip() for name, _, label in pairs}
 
 
@@ -460,8 +466,12 @@ def _indices_of_term(values, term, part):
     for dim in dims:
         if dim not in where and (dim != "classifier" or values.sizes[dim] > 1):
             labels = values[dim].values.tolist()
-            todo = f'write e.g. "{term.measure}[{dim}={labels[0]}] > 0.8"'
-            raise fail(f"{term.measure} has a value for each {dim}", labels, f"one {dim}", todo)
+            raise fail(
+                f"{term.measure} has a value for each {dim}: {{}}",
+                labels,
+                "",
+                f'name one, e.g. "{term.measure}[{dim}={labels[0]}] > 0.8"',
+            )
     for dim in {*where} - {*dims}:
         _labels(values, dim)  # raises an error for an unknown part
     return {dim: _index_of_label(values, dim, where) for dim in dims}
@@ -497,10 +507,10 @@ def _index_of_label(evidence, dim, where):
     labels = [str(label) for label in _labels(evidence, dim)]
     label = where.get(dim, labels[0])
     if str(label) not in labels:
-        raise fail(f"no such {dim}", label, labels, suggest(str(label), labels))
+        raise fail(f"Unknown {dim} {{}}", label, labels, suggest(str(label), labels))
     if labels.count(str(label)) > 1:
         todo = "rename them, or add them up"
-        raise fail(f"several {dim}s have one name", label, "each name once", todo)
+        raise fail(f"Several {dim}s have the name {{}}", label, "", todo)
     return labels.index(str(label))
 
 
@@ -513,7 +523,7 @@ def _labels(evidence, dim):
         todo = (
             "read it with the evidence: `by={...}` in `from_predictions`, --by on the command line"
         )
-        raise fail("the evidence has no such part", dim, dims or "parts by name", todo)
+        raise fail("The evidence has no part {}", dim, dims or "parts by name", todo)
     return evidence[dim].values.tolist()
 
 

@@ -122,9 +122,14 @@ def classification_report(
     weighted avg  0.85 [0.78, 0.91]  0.85 [0.77, 0.91]  0.85 [0.77, 0.91]     100
     """
     if "positive" in keywords:
-        todo = "read the row of this class"
-        what = "each class is the positive one in turn"
-        raise fail(what, keywords["positive"], "no positive class", todo, TypeError)
+        raise fail(
+            f"`positive={keywords['positive']!r}` has no effect: the report shows each "
+            "class as the positive one",
+            ...,
+            "",
+            "leave it out, and use the row of this class",
+            TypeError,
+        )
     if labels is None:
         labels = sorted({*np.unique(np.asarray(actual)).tolist(), *np.unique(predicted).tolist()})
         check_no_missing_text(labels)

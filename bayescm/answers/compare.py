@@ -298,9 +298,9 @@ def _comparison(
         caveats += cautions.of_items(evidence)
     if is_members(evidence) and hold_dim(evidence, "classifier"):
         caveats.append(
-            f"The members of the mapping ({display_dim(dim, display_names)}) are compared with "
-            "each other, every classifier by itself. To compare classifiers within each of them, "
-            "leave out dim."
+            f"The members of the mapping ({display_dim(dim, display_names)}) are compared "
+            "with each other, for each classifier separately. To compare classifiers "
+            "within each member, leave out dim."
         )
     if caveats:
         table.attrs["caution"] = " ".join(caveats)
@@ -347,7 +347,7 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
         If the tables have different ``prob``, ``rope``, ``kind`` or ``contrast``.
     """
     if not tables:
-        raise fail("no comparisons", {}, "one or more", 'pass {"wdbc": compare(...), ...}')
+        raise fail("No comparisons are given", ..., "", 'pass e.g. {"wdbc": compare(...), ...}')
     parts, cautions = [], []
     attrs: dict[str, Any] = {}
     for name, table in tables.items():
@@ -357,8 +357,12 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
             elif fact == "ranges":
                 attrs[fact] = attrs.get(fact, {}) | value
             elif attrs.setdefault(fact, value) != value and fact not in ("how", "draws"):
-                todo = "compare all of them in one way"
-                raise fail(f"the comparisons have different {fact}", value, attrs[fact], todo)
+                raise fail(
+                    f"The comparisons have different {fact}: {value!r} and {attrs[fact]!r}",
+                    ...,
+                    "",
+                    f"make all comparisons with the same {fact}",
+                )
         part = pd.DataFrame(table)
         part.insert(0, dim, pd.Series([name] * len(part), part.index, object))
         parts.append(part)
@@ -411,7 +415,9 @@ def joint_posterior(
             _warn_if_apart(posterior.observed, dim)
         return posterior, resolved_measures, of
     if not evidence:
-        raise fail("no evidence", {}, "two or more members", 'pass {"a": counts_a, "b": counts_b}')
+        raise fail(
+            "There is no evidence to compare", ..., "", 'pass e.g. {"a": counts_a, "b": counts_b}'
+        )
     matrices = {k: member for k, member in evidence.items() if isinstance(member, xr.DataArray)}
     _check_positive(matrices)
     if compared:
@@ -445,8 +451,9 @@ def is_paired(posterior: Posterior, dim: str) -> bool:
 def check_levels(posterior: Posterior) -> None:
     """Raise an error if the posterior has only differences between members, not levels."""
     if posterior.measured:
-        what = "results are of differences between members"
-        raise fail(what, ..., "", "use compare or ranks")
+        raise fail(
+            "Results only allow comparisons between their members", ..., "", "use compare or ranks"
+        )
 
 
 def difference_of(
@@ -587,7 +594,7 @@ def _check_positive(members):
         if label is not None and positive_classes.setdefault(labels, label) != label:
             todo = f"give all members `positive={positive_classes[labels]!r}`"
             allowed = repr(positive_classes[labels])
-            raise fail(f"{name} has a different positive class", label, allowed, todo)
+            raise fail(f"{name} has another positive class, {{}}", label, allowed, todo)
 
 
 def _check_votes(members, measures):
@@ -596,8 +603,13 @@ def _check_votes(members, measures):
     lacking = [name for name, member in attempts.items() if "answer" not in member]
     votes = any(getattr(getattr(measure, "form", None), "votes", False) for measure in measures)
     if votes and 0 < len(lacking) < len(attempts):
-        todo = "give all of them `truth=`, or leave the answers out: evidence.drop_vars('answer')"
-        raise fail(f"the answers themselves are not known of {lacking[0]}", ..., "", todo)
+        raise fail(
+            f"{lacking[0]} has no answers, only right and wrong",
+            ...,
+            "",
+            "pass `truth=` for all systems, or remove the answers with "
+            "evidence.drop_vars('answer')",
+        )
 
 
 def _warn_if_paired(members):
@@ -606,9 +618,9 @@ def _warn_if_paired(members):
     for first, second in combinations(totals, 2):
         if totals[first] == totals[second]:
             warnings.warn(
-                f"{first} and {second} have the same class totals: they seem to have been tested "
-                "on the same examples, but are compared as independent, which makes intervals too "
-                "wide. To pair them, use from_classifiers.",
+                f"{first} and {second} have the same class totals. They seem to be tested on "
+                "the same examples, but they are compared as independent, so intervals are too "
+                "wide. For paired comparisons, use from_classifiers.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -619,9 +631,10 @@ def _warn_if_apart(observed, dim):
     """Warn if members have values for the same examples but are not paired."""
     if {dim, "example"} <= {*observed.dims}:
         warnings.warn(
-            f"each {dim} saw the same examples, but this model takes them for independent, which "
-            "as a rule makes differences look less certain than they are. To pair them, compare a "
-            "site at a time, or all sites as one sample: evidence.drop_vars('group').",
+            f"The members of {dim} were tested on the same examples, but this model treats "
+            "them as independent, so differences usually look less certain than they are. "
+            "For paired comparisons, compare one site at a time, or drop the groups with "
+            "evidence.drop_vars('group').",
             UserWarning,
             stacklevel=4,
         )
@@ -646,18 +659,19 @@ def positions(
         template = posterior.measure_template(measure)
         if dim not in template.dims:
             dims = [*template.dims, *(name for name in posterior.pooled_dims if name == "group")]
-            todo = 'pass several by name, {"a": counts_a, "b": counts_b}, or evidence with this dim'
+            todo = 'pass a mapping, {"a": counts_a, "b": counts_b}, or use from_classifiers'
             if dims:
-                todo = (
-                    f'pass `dim="{dims[0]}"`, or several by name, {{"a": counts_a, "b": counts_b}}'
-                )
-            allowed = "a dim of the evidence: " + (", ".join(map(str, dims)) or "none")
-            raise fail("no such dim to compare over", dim, allowed, todo)
+                todo = f'pass `dim="{dims[0]}"`, or a mapping, {{"a": counts_a, "b": counts_b}}'
+            raise fail("The evidence has no dimension {} to compare along", dim, dims, todo)
         names = template.coords[dim].values.tolist() if dim in template.coords else None
         names = names or list(range(template.sizes[dim]))
         if len(names) < 2:
-            todo = "add another, or use interval() for a single one"
-            raise fail(f"only one {dim}", names, "two or more", todo)
+            raise fail(
+                f"There is only one {dim}, {{}}, so there is nothing to compare",
+                names,
+                "",
+                "add another one, or use interval()",
+            )
         others = [str(other) for other in template.dims if other != dim]
         for index in np.ndindex(*(template.sizes[other] for other in others)):
             yield measure, dict(zip(others, index, strict=True)), names
@@ -681,7 +695,7 @@ def _pairs(names, reference, dim):
         return list(combinations(range(len(names)), 2))
     if reference not in names:
         todo = suggest(reference, names)
-        raise fail(f"the reference is not a {dim}", reference, names, todo)
+        raise fail(f"Unknown {dim} {{}} as the reference", reference, names, todo)
     base = names.index(reference)
     return [(index, base) for index in range(len(names)) if index != base]
 
@@ -701,8 +715,13 @@ def _check_ratios(measures):
     for measure in measures:
         if measure.ideal is not None:
             name, ideal = measure.__name__, measure.ideal
-            what = f"a ratio does not say which {name} is better: best is {ideal:g}"
-            raise fail(what, ..., "a difference", 'ask for `contrast="difference"`')
+            raise fail(
+                f"A ratio does not tell which {name} is better, because the best value is "
+                f"{ideal:g}",
+                ...,
+                "",
+                'use `contrast="difference"`',
+            )
 
 
 def _decisions(distributions, **options):
@@ -739,11 +758,14 @@ def _prior_decides(posterior, measure, members, row, rope, prob):
     verdict = "better" if stands["better"] else "worse"
     alone = heavier[1][::-1] if measure.lower_is_better else heavier[1]
     return [
-        f"Whether {row['first']} is {verdict} than {row['second']} in {row['measure']} hangs on "
-        f"the prior: {row['first']} alone is right about {alone[0]:.6g} examples and "
-        f"{row['second']} alone about {alone[1]:.6g}. With a uniform prior of which of the two is "
-        f"right (concentration={heavier[0].prior.flat[0]:.4g}) the probability is "
-        f"{100 * share:.1f}%."
+        (
+            f"Whether {row['first']} is {verdict} than {row['second']} in {row['measure']} "
+            f"depends on the prior: {row['first']} alone is right for about {alone[0]:.6g} "
+            f"examples and {row['second']} alone for about {alone[1]:.6g}. With a uniform "
+            "prior for which of the two is right "
+            f"(concentration={heavier[0].prior.flat[0]:.4g}), the probability is "
+            f"{100 * share:.1f}%."
+        )
     ]
 
 

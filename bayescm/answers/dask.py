@@ -143,4 +143,9 @@ def _answer_block(counts, answer):
 def _check(counts):
     if not set(CELLS) <= set(counts.dims):
         todo = "compute them first: counts.compute()"
-        raise fail("only counts may be arrays of Dask", counts.dims, CELLS, todo)
+        raise fail(
+            "Only counts can be Dask arrays, not evidence with the dimensions {}",
+            counts.dims,
+            "",
+            todo,
+        )

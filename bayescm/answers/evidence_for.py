@@ -118,11 +118,16 @@ def evidence_for(
     """
     named = isinstance(models, Mapping) and not isinstance(models, xr.DataTree)  # it is a mapping
     if not named or not all(_is_fit(model) or _is_model(model) for model in models.values()):
-        todo = "pass evidence_for({'flat': fit(counts, `concentration=1.0`), ...})"
-        allowed = "a mapping to trees and pymc.Models"
-        raise fail("not fits by name", type(models).__name__, allowed, todo, TypeError)
+        raise fail(
+            "Models must be a mapping from names to fits or PyMC models, not a "
+            f"{type(models).__name__}",
+            ...,
+            "",
+            "pass e.g. evidence_for({'flat': fit(counts, `concentration=1.0`), ...})",
+            TypeError,
+        )
     if len(models) < 2:
-        raise fail("nothing to compare", list(models), "two or more fits", "fit another model")
+        raise fail("A comparison needs two or more fits", list(models), "", "fit another model")
     check_whole("draws", draws, 100, "draws", 2000)
     check_whole("chains", chains, 2, "chains", 4)
     check_seed(random_seed)
@@ -133,7 +138,7 @@ def evidence_for(
         _check_same(names[0], name, models)
     for name in split(keywords)[0]:
         todo = suggest(name, OPTIONS) or "leave it out"
-        raise fail("evidence_for has no such keyword", name, OPTIONS, todo, TypeError)
+        raise fail("evidence_for has no keyword {}", name, OPTIONS, todo, TypeError)
     check_options(keywords)
     if all(map(_is_fit, models.values())):
         why = "fits have their marginal likelihoods, and nothing is sampled"
@@ -163,10 +168,8 @@ def _warn_of_effects(models):
     kinds = {name: kind for name, kind in kinds.items() if kind}
     if len({kind == "integrated out" for kind in kinds.values()}) > 1:
         listed = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
-        what = (
-            f"The log likelihoods of these trees treat effects of groups differently ({listed}), "
-        )
-        what += "so that az.loo and az.compare of them are not comparable"
+        what = f"The log likelihoods of these trees treat group effects differently ({listed}), "
+        what += "so their az.loo and az.compare are not comparable"
         todo = "use marginal likelihoods: pass the pymc.Model in the place of a tree without one"
         warnings.warn(Advice(what, [todo]), stacklevel=3)
 
@@ -223,11 +226,20 @@ def by_bridge_sampling(
         raise ValueError(f"No marginal likelihood of {name}: {problem}") from problem
     todo = "take more draws, or reparametrise the model: NUTS may miss part of its posterior"
     if not found.chains_agree:
-        what = f"the chains of {name} give different marginal likelihoods"
-        raise fail(what, found.by_chain.round(2).tolist(), "equal ones up to their errors", todo)
+        raise fail(
+            f"The chains of {name} give different marginal likelihoods: {{}}",
+            found.by_chain.round(2).tolist(),
+            "",
+            todo,
+        )
     if not found.error <= _LARGEST_ERROR:
-        what = f"the log marginal likelihood of {name} has a large standard error"
-        raise fail(what, round(found.error, 2), f"at most {_LARGEST_ERROR}", todo)
+        raise fail(
+            f"The log marginal likelihood of {name} has a standard error of "
+            f"{round(found.error, 2):g}, above {_LARGEST_ERROR}",
+            ...,
+            "",
+            todo,
+        )
     how = f"bridge sampling ({chains} chains of {draws:,} draws)"
     return xr.DataArray(found.log_marginal_likelihood), found.error, how
 
@@ -268,29 +280,45 @@ def _check_marginal(name, model):
             return
         if WHY_NO_LOG_LIKELIHOOD in model.attrs:
             _refuse_discounted(name)
-        todo = "pass the pymc.Model itself, or compare by az.loo where there are folds or groups"
-        got = (name, model.attrs.get("model", "a tree"))
-        raise fail("no marginal likelihood is known", got, "a fit whose attributes have it", todo)
+        (name, model.attrs.get("model", "a tree"))
+        raise fail(
+            f"The fit {name!r} has no marginal likelihood",
+            ...,
+            "",
+            "pass the pymc.Model itself, or compare with az.loo if there are folds or groups",
+        )
     from bayescm.fitting.tree import is_discounted, is_improper
 
     if is_discounted(model):
         _refuse_discounted(name)
     if is_improper(model):
-        todo = "take a concentration above 0, and no flat variable"
-        raise fail("an improper prior has no marginal likelihood", name, "a proper prior", todo)
+        raise fail(
+            "{} has an improper prior, so it has no marginal likelihood",
+            name,
+            "",
+            "use a concentration above 0, and no flat variable",
+        )
     if model.discrete_value_vars:
-        todo = "sum the discrete variables out of the likelihood, as with pm.Mixture"
         discrete = [variable.name for variable in model.discrete_value_vars]
-        what = f"bridge sampling of {name} needs continuous variables"
-        raise fail(what, discrete, "no discrete free variables", todo)
+        raise fail(
+            f"Bridge sampling of {name} needs continuous variables, but {{}} are discrete",
+            discrete,
+            "",
+            "sum them out of the likelihood, e.g. with pm.Mixture",
+        )
     if not model.free_RVs:
-        what, todo = f"{name} has no free variables", "pass a model with a prior"
-        raise fail(what, ..., "a prior and a likelihood", todo)
+        raise fail(
+            f"{name} has no free variables", ..., "", "pass a model with a prior and a likelihood"
+        )
 
 
 def _refuse_discounted(name):
-    todo = "pass `omega=1.0` to pooled_folds, or compare hierarchical_folds of one cross-validation"
-    raise fail("a discounted likelihood is no probability", name, "a likelihood as it is", todo)
+    raise fail(
+        "{} has a discounted likelihood, which is not a probability",
+        name,
+        "",
+        "pass `omega=1.0` to pooled_folds, or compare hierarchical_folds for one cross-validation",
+    )
 
 
 def _check_same(first, name, models):
@@ -300,9 +328,13 @@ def _check_same(first, name, models):
     fits = _is_fit(models[first]) and _is_fit(models[name])
     if not fits and _same_numbers(first_data, second_data):
         return
-    todo = "fit all of them to the same counts, with the same totals given"
     got = _difference(first, name, first_data, second_data)
-    raise fail("the models are of different evidence", got, "the same observations", todo)
+    raise fail(
+        "The models have different evidence: {}",
+        got,
+        "",
+        "fit all of them to the same counts, with the same fixed totals",
+    )
 
 
 def _in_order_of(first_data, data):
@@ -334,8 +366,12 @@ def _observed(name, model):
     """Return the observed variables of a model, without scalar coordinates of the evidence."""
     named = "observed_data" in model.children if _is_fit(model) else bool(model.observed_RVs)
     if not named:
-        what = f"{name} observes no variable, so that its evidence is not known"
-        raise fail(what, ..., "", "compare models whose likelihood is of observed variables")
+        raise fail(
+            f"{name} has no observed variable, so its evidence is unknown",
+            ...,
+            "",
+            "compare models with observed variables",
+        )
     if _is_fit(model):
         data = model["observed_data"].to_dataset()
     else:

@@ -104,15 +104,18 @@ def frontier(
     """
     check_prob(prob), check_kind(kind)
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not margin >= 0:
-        raise fail("margin is a difference of the measure", margin, "a number >= 0", "pass 0.01")
+        raise fail("`margin` must be a number >= 0", margin, "", "pass 0.01")
     question = Question(of, n, model, concentration, positive, draws, random_seed, None, keywords)
     posterior, measures, of = joint_posterior(evidence, [measure], question, dim=dim)
     (resolved,) = measures
     found = list(positions(posterior, measures, dim))
     if len(found) > 1 or "class" in posterior.measure_template(resolved).dims:
-        todo = "select one member of the other dims, or pass an average, e.g. f1_macro"
-        what = f"{resolved.__name__} has several values for each system"
-        raise fail(what, len(found), "one value for each system", todo)
+        raise fail(
+            f"{resolved.__name__} has several values for each system",
+            ...,
+            "",
+            "select one member of the other dimensions, or pass an average, e.g. f1_macro",
+        )
     (_, position, names) = found[0]
     size, rng = draws_of(question, posterior, of), rng_of(question)
     (values,) = posterior.draw_in_parts(measures, size, rng, of=of, n=question.n)
@@ -121,8 +124,12 @@ def frontier(
     costs = _draw_costs(cost, names, size, rng)
     defined = ~np.isnan(values).any(axis=1)
     if not defined.any():
-        todo = "ask for another measure, or leave the system out"
-        raise fail(f"{resolved.__name__} is 0/0 for a system in every draw", ..., "", todo)
+        raise fail(
+            f"{resolved.__name__} is 0/0 for a system in every draw",
+            ...,
+            "",
+            "use another measure, or leave the system out",
+        )
     values, costs = values[defined], costs[defined]
     better = resolved.oriented(values)
     # Entry i, j: system i is at least as cheap as system j, and at least as good.
@@ -165,14 +172,22 @@ def _draw_costs(cost, names, size, rng):
         cost = {name: cost[name] for name in labels}
     if not isinstance(cost, Mapping):
         todo = 'pass e.g. cost={"a": 0.2, "b": 3.0}'
-        raise fail("cost is not a mapping", type(cost).__name__, "system to cost", todo, TypeError)
+        raise fail(
+            f"`cost` must map systems to costs, not be a {type(cost).__name__}",
+            ...,
+            "",
+            todo,
+            TypeError,
+        )
     by_name = {str(name): value for name, value in cost.items()}
     wanted = list(map(str, names))
     for name in by_name:
         if name not in wanted:
-            raise fail("a cost of no system", name, wanted, suggest(name, wanted))
+            raise fail(
+                "There is a cost for {}, which is not a system", name, wanted, suggest(name, wanted)
+            )
     if missing := [name for name in wanted if name not in by_name]:
-        raise fail("systems without a cost", missing, "a cost for each", "add them")
+        raise fail("The systems {} have no cost", missing, "", "add them")
     arrays = {name: _as_costs(name, by_name[name]) for name in wanted}
     sizes = {len(array) for array in arrays.values()} - {1}
     weights = {number: rng.dirichlet(np.ones(number), size) for number in sorted(sizes)}
@@ -190,14 +205,20 @@ def _as_costs(name, value):
         array = np.atleast_1d(np.asarray(value, float))
     except (TypeError, ValueError):
         todo = "pass numbers"
-        raise fail(f"the cost of {name} is no number", value, "a number >= 0", todo) from None
+        raise fail(f"The cost of {name} must be a number >= 0", value, "", todo) from None
     if array.ndim > 1 or not array.size:
         todo = "pass one number, or one for each item"
-        raise fail(f"the cost of {name} has the wrong shape", array.shape, "(items,)", todo)
+        raise fail(
+            f"The cost of {name} must be one number or have one value per item, but its "
+            "shape is {}",
+            array.shape,
+            "",
+            todo,
+        )
     if not np.isfinite(array).all():
         todo = "correct them, or leave the item out for all systems"
         number = int((~np.isfinite(array)).sum())
-        raise fail(f"costs of {name} are missing", number, "a number for each item", todo)
+        raise fail(f"{number} costs of {name} are missing", ..., "", todo)
     if (array < 0).any():
-        raise fail(f"a cost of {name} is negative", array.min(), "numbers >= 0", "correct it")
+        raise fail(f"Costs of {name} must be >= 0", array.min(), "", "correct it")
     return array

@@ -53,8 +53,9 @@ NAMED = {
     "equal_opportunity_ratio": Named(("recall",), "ratio"),
 }
 _TOGETHER = (
-    "All classifiers share one spread between the groups, so that a gap that only one of them has "
-    "is drawn towards 0. How often these intervals hold the truth was not measured."
+    "All classifiers share one standard deviation between groups, so a gap that "
+    "only one of them has is shrunk towards 0. The coverage of these intervals was "
+    "not measured."
 )
 
 
@@ -286,7 +287,7 @@ def _prior_decides(posterior, found, measures, dim, **asked):
     moved = np.abs(with_other - found).max("bound")
     if not bool((moved > _MOVED * length).any()):
         return []
-    ends = f"an end of the interval moves by up to {float(moved.max()):.2g}"
+    ends = f"an end of the interval changes by up to {float(moved.max()):.2g}"
     if found.dims == ("bound",):
         ends = "the interval is [{:.3g}, {:.3g}]".format(*with_other.values)
     return [f"The gap depends on {what}: {words}, {ends}."]
@@ -296,17 +297,28 @@ def _measures_and_statistic(measure, statistic):
     """Return the measures and the statistic of a named gap."""
     check_choice("statistic", statistic, STATISTICS)
     if not isinstance(measure, str) and not callable(measure):
-        todo = "ask for each by itself"
-        raise fail("one measure at a time", measure, "a name or a function", todo, TypeError)
+        raise fail(
+            "Only one measure is possible; got {}",
+            measure,
+            "",
+            "call the function once for each measure",
+            TypeError,
+        )
     if isinstance(measure, str) and measure.endswith(("_difference", "_ratio")):
         if measure in NAMED:
             named = NAMED[measure]
             if statistic not in ("range", named.statistic):
                 todo = "leave `statistic` out"
-                raise fail(f"{measure} has a statistic", statistic, [named.statistic], todo)
+                raise fail(
+                    f"`statistic={statistic!r}` has no effect: the statistic of {measure} is "
+                    f"{named.statistic!r}",
+                    ...,
+                    "",
+                    todo,
+                )
             return list(named.measures), named.statistic
         if suggest(measure, NAMED):
-            raise fail("no such gap", measure, NAMED, suggest(measure, NAMED))
+            raise fail("Unknown gap {}", measure, NAMED, suggest(measure, NAMED))
     return [measure], statistic
 
 
@@ -322,8 +334,7 @@ def _draw_statistic(posterior, measures, dim, statistic, size, rng):
         for group_dim in [dim] if isinstance(dim, str) else dim:
             if group_dim not in some.dims:
                 todo = "name the column of groups: `from_predictions(..., by={'group': site})`"
-                what = f"the evidence has no {group_dim}s to tell apart"
-                raise fail(what, ..., f"a dim {group_dim}", todo)
+                raise fail(f"The evidence has no dimension {group_dim}", ..., "", todo)
         values = [some[measure.__name__] for measure in measures]
         parts.append(_worse_statistic(values, measures, dim, statistic))
     return xr.concat(parts, "draw")
@@ -382,12 +393,11 @@ def _minus_reference(values, reference, posterior):
     """Return the statistic of every other classifier minus that of the reference."""
     if "classifier" not in posterior.pairs:
         todo = "make it with `from_classifiers(..., by={'group': site})`"
-        allowed = "outcomes of classifiers on the same examples"
-        raise fail("a reference needs pairs", type(posterior).__name__, allowed, todo)
+        raise fail("A reference needs outcomes of classifiers on the same examples", ..., "", todo)
     names = values["classifier"].values.tolist()
     if reference not in names:
         todo = suggest(reference, names)
-        raise fail("the reference is not a classifier", reference, names, todo)
+        raise fail("Unknown classifier {} as the reference", reference, names, todo)
     base = values.sel(classifier=reference, drop=True)
     return values.drop_sel(classifier=reference) - base
 
@@ -445,7 +455,7 @@ def _intervals(distribution, drawn, prob, kind, delta, end):
     if delta is not None:
         number = isinstance(delta, (int, float, np.number)) and not isinstance(delta, bool)
         if not number or np.isnan(delta):
-            raise fail("delta must be a number", delta, "a number", "pass e.g. `delta=0.05`")
+            raise fail("`delta` must be a number", delta, "", "pass e.g. `delta=0.05`")
         coords["p_below"] = (blank.dims, (values < delta).mean(0))
     answer = xr.DataArray(ends, dims=(*blank.dims, "bound"), coords=coords)
     return answer, float(np.max(errors, initial=0.0, where=~np.isnan(errors)))
@@ -481,11 +491,15 @@ def pooled(
     """
     dims = [dim] if isinstance(dim, str) else list(dim)
     if not dims:
-        raise fail("no dim of groups", dims, "one or more", 'pass `dim="group"`')
+        raise fail("The evidence has no dimension of groups", ..., "", 'pass `dim="group"`')
     fitted, named = isinstance(evidence, xr.DataTree), question.model is not None
     if not named and is_partly_labelled(evidence):
-        todo = f"ask interval(evidence, ...) or compare(evidence, ..., `dim={dims[0]!r}`)"
-        raise fail("slices of partly labelled examples are not pooled", dims, "counts", todo)
+        raise fail(
+            "Slices of partly labelled examples cannot be pooled",
+            ...,
+            "",
+            f"use interval(evidence, ...) or compare(evidence, ..., `dim={dims[0]!r}`)",
+        )
     names: dict[Hashable, Hashable] = {}
     of_cells = type_of(evidence).has_cells
     if len(dims) > 1 and not fitted and of_cells:
@@ -498,10 +512,17 @@ def pooled(
     missing = [name for name in dims if name not in posterior.template.dims]
     if missing:
         todo = "name the columns of groups: `from_predictions(..., by={'group': site})`"
-        raise fail("no such dim of groups", missing[0], list(posterior.template.dims), todo)
+        raise fail(
+            "The evidence has no dimension {}", missing[0], list(posterior.template.dims), todo
+        )
     if math.prod(posterior.template.sizes[name] for name in dims) < 2:
         sizes = {name: posterior.template.sizes[name] for name in dims}
-        raise fail("fewer than two groups", sizes, "two or more", "name the column of groups")
+        raise fail(
+            "At least two groups are needed; the sizes are {}",
+            sizes,
+            "",
+            "name the column of groups",
+        )
     return posterior, dims, names
 
 
@@ -516,5 +537,10 @@ def _check_pooled(posterior, dim):
     sizes = posterior.template.sizes
     two_groups = dim not in _NOT_GROUPS and sizes.get(dim, 0) < ENOUGH_GROUPS
     if dim in sizes and not two_groups and not posterior.partially_pooled:
-        todo = f'rename it: counts.rename({dim}="group"), or pass `model="dirichlet_multinomial"`'
-        raise fail("members of this dim are not pooled", dim, "a dim group", todo)
+        raise fail(
+            "Members along {} cannot be partially pooled",
+            dim,
+            "",
+            f'if they are groups, rename the dimension, counts.rename({dim}="group"), or '
+            'pass `model="dirichlet_multinomial"`',
+        )

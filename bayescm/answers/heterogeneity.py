@@ -113,8 +113,12 @@ def heterogeneity(
     """
     counts = as_counts(counts)
     if counts.sizes["actual"] != 2 or counts.dims[:-2] != ("group",):
-        todo = "pass the counts of one classifier, a group for each study"
-        raise fail("not studies of two classes", counts.dims, "group, actual, predicted", todo)
+        raise fail(
+            "Studies need the dimensions group, actual and predicted",
+            counts.dims,
+            "",
+            "pass the counts of one classifier, with one group per study",
+        )
     check_both_outcomes(counts)
     check_prob(prob)
     check_kind(kind)
@@ -160,8 +164,10 @@ def heterogeneity(
     if (number := counts.sizes["group"]) < FEW_GROUPS:
         cautions.insert(
             0,
-            f"{number} studies say little about how far studies differ: the prior of the standard "
-            "deviations between them shows.",
+            (
+                f"With only {number} studies, the between-study standard deviations depend "
+                "strongly on their prior."
+            ),
         )
     if caution := " ".join(filter(None, cautions)):
         table.attrs["caution"] = caution
@@ -200,9 +206,10 @@ def rising_together(correlation: np.ndarray) -> str:
     if probability <= _RISING:
         return ""
     return (
-        "Sensitivity and specificity rise together over the studies (the correlation of their "
-        f"logits is {np.median(correlation):.2f}, above 0 with probability {probability:.2f}): "
-        "the studies do not differ by their cut-offs alone, and have no summary ROC curve."
+        "Sensitivity and specificity increase together across studies (the correlation "
+        f"of their logits is {np.median(correlation):.2f}, above 0 with probability "
+        f"{probability:.2f}). The studies differ by more than their cut-offs and have "
+        "no summary ROC curve."
     )
 
 
@@ -214,9 +221,12 @@ def check_both_outcomes(counts: xr.DataArray) -> None:
     label, labels = positive(counts), counts["actual"].values.tolist()
     of_positives = present[-1 if label is None else labels.index(label)]  # default: the last
     missing, rate = ("without", "sensitivity") if of_positives else ("with", "specificity")
-    todo = f"ask for {rate} alone, by summary, interval or plot_forest"
-    what = f"no study has participants {missing} the condition"
-    raise fail(what, ..., "studies of both, whose two rates are taken together", todo)
+    raise fail(
+        f"No study has participants {missing} the condition",
+        ...,
+        "",
+        f"use {rate} alone, with summary, interval or plot_forest",
+    )
 
 
 def shares_beyond_chance(

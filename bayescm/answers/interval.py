@@ -465,7 +465,7 @@ class MeasureDistribution:
         array([0.6695, 0.7201])
         """
         if not all(0 <= level <= 1 for level in _floats("quantile", q).ravel()):
-            raise fail("q must be a probability", q, "0 <= q <= 1", "pass `q=0.5` for the median")
+            raise fail("`q` must be a probability", q, "", "pass `q=0.5` for the median")
         return self._at(lambda distribution, point: distribution.quantile(point), "quantile", q)
 
     def interval(self, prob: float = 0.95, kind: str = "hdi") -> xr.DataArray:
@@ -538,9 +538,13 @@ class MeasureDistribution:
             return self._label(lambda distribution: function(distribution, points))
         if isinstance(values, xr.DataArray):  # one value per member
             if (values.dims, values.shape) != (self.template.dims, self.template.shape):
-                todo = "pass numbers, or one for each member of the answer"
                 dims = str(self.template.dims)
-                raise fail(f"{dim} has other dims than the answer", values.dims, dims, todo)
+                raise fail(
+                    f"{dim} has the dimensions {{}}, which do not match the result",
+                    values.dims,
+                    dims,
+                    "pass numbers, or one for each member of the result",
+                )
             return self._label(lambda distribution: function(distribution, points))
 
         def at_points(distribution):
@@ -604,8 +608,8 @@ def _warn_of_error(error, ends, how):
         if how.startswith("NUTS"):
             todo = "Take more draws and tune for longer (draws=, `tune=`)."
         warnings.warn(
-            f"A bound has a numerical error of about {error:.2g}, beside an interval of length "
-            f"{length:.2g}. {todo}",
+            f"The numerical error of a bound is about {error:.2g}, compared with an "
+            f"interval of length {length:.2g}. {todo}",
             UserWarning,
             stacklevel=4,
         )
@@ -620,7 +624,7 @@ def _floats(name, values):
     many = array.ndim > 1 and not isinstance(values, xr.DataArray)
     if many or array.size == 0 or np.isnan(array).any():
         todo = "pass one number, or a list of them"
-        raise fail(f"{name} must be one or more numbers", values, "numbers", todo)
+        raise fail(f"{name} must be one or more numbers", values, "", todo)
     return array
 
 
@@ -664,7 +668,12 @@ def distribution_of(
     answers = distributions_of(evidence, measure, question)
     if len(answers) > 1:
         names = [template.name for _, template in answers]
-        raise fail("only one measure at a time", names, "a name or a function", "ask for each")
+        raise fail(
+            "Only one measure is possible; got {}",
+            names,
+            "",
+            "call the function once for each measure",
+        )
     return answers[0]
 
 
@@ -703,7 +712,7 @@ def resolve_measures(posterior: Posterior, measures: Wanted | None) -> list:
     if posterior.measured:
         return _measured(posterior.measured, measures)
     if measures is None:
-        raise fail("no measures", ..., "one or more", 'pass e.g. "f1"', TypeError)
+        raise fail("No measures are given", ..., "", 'pass e.g. "f1"', TypeError)
     if posterior.measured_variable != "cells":
         resolved = of_variable(measures, posterior.measured_variable)
         return [posterior.bound(measure) for measure in resolved]
@@ -716,7 +725,12 @@ def _measured(available, measures):
     names = list(by_name) if measures is None else several(measures)
     for name in names:
         if name not in by_name:
-            raise fail("the results are not of this measure", name, by_name, "name no measure")
+            raise fail(
+                f"The results are not values of {{}}, but of {by_name}",
+                name,
+                "",
+                "leave the measure out",
+            )
     return [by_name[name] for name in names]
 
 
@@ -732,7 +746,11 @@ def common_template(templates: Sequence[LabelTemplate], measure: Any) -> LabelTe
         return templates[0]
     if len({template.dims for template in templates}) > 1:
         names = [template.name for template in templates if "class" in template.dims]
-        todo = "ask for them separately, or for averages over the classes such as f1_macro"
-        raise fail("only some of the measures have one value per class", names, "all or none", todo)
+        raise fail(
+            "Only some of the measures {} have one value per class",
+            names,
+            "",
+            "use them separately, or use averages over the classes such as f1_macro",
+        )
     names = [template.name for template in templates]
     return replace(templates[0], name="interval").prepend_dim("measure", names)

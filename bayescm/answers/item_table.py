@@ -76,7 +76,7 @@ def item_table(
     systems, items = scores.shape
     if systems < 2 or items < 3:
         todo = "pass evidence of several systems on the same items"
-        raise fail("too few to correlate", dict(scores.sizes), "2 systems and 3 items", todo)
+        raise fail("A correlation needs two systems and three items", dict(scores.sizes), "", todo)
     values = scores.values
     correlation = _item_rest_correlations(values)
     answered = (~np.isnan(values)).sum(axis=0)
@@ -107,14 +107,18 @@ def _scores(evidence: Any) -> xr.DataArray:
         members = [_scores(member) for member in evidence.values()]
         if any(member.sizes["classifier"] > 1 for member in members):
             todo = "pass the evidence of one system under each name"
-            raise fail("members of the mapping have several systems", ..., "", todo)
+            raise fail("Members of the mapping have several systems each", ..., "", todo)
         joined = xr.concat(members, "classifier", join="outer", coords="minimal", compat="override")
         return joined.assign_coords(classifier=list(map(str, evidence)))
     entry = type_of(evidence)
     if entry.name not in ("attempts", "item scores"):
-        todo = "make it with from_attempts or from_item_scores"
-        what = f"{entry.name} have no items with scores"
-        raise fail(what, ..., "attempts or item scores", todo, TypeError)
+        raise fail(
+            f"{entry.name} have no items with scores",
+            ...,
+            "",
+            "build the evidence with from_attempts or from_item_scores",
+            TypeError,
+        )
     evidence = entry.canonical(evidence)
     values = (
         evidence["correct"].mean("attempt") if "correct" in evidence else evidence["item_score"]

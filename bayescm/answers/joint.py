@@ -91,7 +91,7 @@ def joint_interval(
     posterior, resolved_measures, of = joint_posterior(evidence, measures, question)
     check_levels(posterior)
     size = draws_of(question, posterior, of)
-    todo = "ask for fewer classifiers or measures at a time, or pass `draws=1000`"
+    todo = "use fewer classifiers or measures at a time, or pass `draws=1000`"
     n_values = count_values(posterior, resolved_measures)
     n_per_member = count_values(posterior, resolved_measures, "batch")
     check_memory("draws that are ranked need", size * (2 * n_values + _COPIES * n_per_member), todo)
@@ -111,8 +111,12 @@ def joint_interval(
 def _select_pairs(values, measures, pairs):
     """Return the draws with NaN for all but the selected classifiers and measures."""
     if "classifier" not in values.dims:
-        todo = "name the measures alone, or pass evidence with classifiers"
-        raise fail("pairs need evidence with classifiers", pairs, "None", todo)
+        raise fail(
+            "`pairs` needs evidence with classifiers",
+            ...,
+            "",
+            "pass the measures alone, or evidence with classifiers",
+        )
     names = values.coords["classifier"].values.tolist()
     selected = xr.DataArray(check_pairs(pairs, names, measures), dims=("classifier", "measure"))
     return values.assign(
@@ -206,10 +210,15 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
     >>> conclusions(xr.Dataset({"f1": ends}, coords=coords), above={"f1": 0.7})
     ['a beats b in F1 by at least 0.03', 'F1 of a is above 0.7', 'F1 of b is above 0.7']
     """
-    allowed, todo = "a Dataset with a dim bound", "pass joint_interval(evidence, measures)"
+    allowed, todo = "a Dataset with a dimension bound", "pass joint_interval(evidence, measures)"
     check_is(joint, xr.Dataset, "joint intervals", allowed, todo)
     if "bound" not in joint.dims:
-        raise fail("not joint intervals", tuple(joint.dims), allowed, todo)
+        raise fail(
+            "These are not joint intervals, because they have no dimension bound; they have {}",
+            tuple(joint.dims),
+            "",
+            todo,
+        )
     rows = []
     for name in joint.data_vars:
         for where, ends in _by_position(joint[name]):

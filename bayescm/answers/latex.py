@@ -286,7 +286,12 @@ def check_of_rows(frame: pd.DataFrame, comparison: Any, rows: Any, center: str) 
     asked |= {"center": center != "mean"}
     for name in [name for name, is_asked in asked.items() if is_asked]:
         todo = f"leave `{name}` out, or pass bcm.summary(...)"
-        raise fail(f"{name} is of summaries", list(frame.columns), "a summary", todo)
+        raise fail(
+            f"`{name}` needs a summary; this table has the columns {{}}",
+            list(frame.columns),
+            "",
+            todo,
+        )
 
 
 def parts_of(
@@ -313,8 +318,12 @@ def parts_of(
     for record in frame.to_dict("records"):
         key = (record[rows], tuple(record[name] for name in levels))
         if key in cells:
-            todo = "select one of the two, such as one estimand"
-            raise fail("two rows of the summary share a cell", key, "one for each cell", todo)
+            raise fail(
+                "Two rows of the summary belong to the cell {}",
+                key,
+                "",
+                "select one of them, e.g. one estimand",
+            )
         cells[key] = record
     _warn_of_fewer_digits(cells.values(), digits)
     members = list(dict.fromkeys(frame[rows]))
@@ -352,7 +361,7 @@ def parts_of(
     medians = ", ".join(markup.escape(written[name]) for name in unusable)
     notes = [_meaning(frame, center, markup)]
     notes += (
-        [f"For {medians} the median is given if the mean is infinite or outside the interval."]
+        [(f"For {medians}, the median is given if the mean is infinite or outside the interval.")]
         if medians
         else []
     )
@@ -365,7 +374,7 @@ def parts_of(
 
     drawn = (cell(member, column) for member in members for column in columns)
     if any(markup.undefined in text_of_cell for text_of_cell in drawn):
-        notes.append(f"{markup.undefined}: 0/0 in the evidence, so that the prior decides.")
+        notes.append(f"{markup.undefined}: 0/0 in the sample, so the result depends on the prior.")
     in_row = partial(text, rows)
     return Parts(corner, levels, columns, members, notes, text, cell, in_row)
 
@@ -383,8 +392,9 @@ def _environment(layouts, caption, notes, label, stacklevel=3):
     lines, body, small, width = fitting[0] if fitting else min(widths, key=itemgetter(-1))
     if not fitting:
         warnings.warn(
-            f"the table is about {width:.0f} pt wide, where the text of an article is "
-            f"{_TEXT_WIDTH} pt: it takes a wide page, fewer measures, or another column in rows=.",
+            f"The table is about {width:.0f} pt wide, but the text of an article is "
+            f"{_TEXT_WIDTH} pt wide. Use a wide page, fewer measures, or another column in "
+            "rows=.",
             UserWarning,
             stacklevel=stacklevel,
         )
@@ -462,7 +472,7 @@ def rows_of(
     digits = 3 if digits is None else digits
     check_digits(digits)
     if frame.empty:
-        raise fail("the table has no rows", ..., "one or more", "pass one with rows")
+        raise fail("The table has no rows", ..., "", "pass a table with rows")
     is_comparison = "p_better" in frame
     written = distinct_display_names(frame["measure"], stated)
     last = "second" if is_comparison else "mean"
@@ -563,8 +573,11 @@ def _columns_of_ranks(frame, digits, markup):
     mass = f"{100 * _prob(frame):.4g}{markup.percent}"
     mean = frame.attrs.get("mean", "that of the posterior")
     notes = [
-        f"Mean: {mean}. Ranks: the set of ranks of each, 1 is best, which hold for all at once "
-        f"with probability {mass}. Those that share a tier are not told apart."
+        (
+            f"Mean: {mean}. Ranks: the set of possible ranks of each (1 is best), "
+            f"simultaneous with probability {mass}. Members of the same tier are not "
+            "distinguished."
+        )
     ]
     return columns, notes
 
@@ -586,9 +599,14 @@ def _summary(frame, center):
     check_is(frame, pd.DataFrame, "a table", allowed, todo)
     missing = [name for name in ("measure", center, *_NUMBERS) if name not in frame]
     if missing:
-        raise fail("not a summary", list(frame.columns), f"with a column {missing[0]}", todo)
+        raise fail(
+            f"A summary needs a column {missing[0]}; this table has {{}}",
+            list(frame.columns),
+            "",
+            todo,
+        )
     if frame.empty:
-        raise fail("the summary has no rows", ..., "one or more", todo)
+        raise fail("The summary has no rows", ..., "", "pass a summary with rows")
     numbers = [name for name in ("point", "mean", *_NUMBERS) if name in frame]
     first = min(frame.columns.get_loc(name) for name in numbers)
     index = list(frame.columns[:first])
@@ -609,7 +627,7 @@ def _rows_of(rows, index):
     if rows is None:
         return "classifier" if "classifier" in index else "measure"
     if rows not in index:
-        raise fail("the summary has no such column", rows, index, suggest(rows, index))
+        raise fail("The summary has no column {}", rows, index, suggest(rows, index))
     return rows
 
 
@@ -662,9 +680,10 @@ def _warn_of_fewer_digits(records, digits):
     fewer = [error for error in errors if decimals(error, digits) < digits]
     if fewer:
         warnings.warn(
-            f"{len(fewer)} of {len(errors)} cells have fewer than {digits} decimals: the error of "
-            f"their numbers is up to {max(fewer):.1g}. summary(..., draws=200_000) makes it "
-            "smaller of folds, groups and draws, accuracy=1e-4 of functions of one table.",
+            f"{len(fewer)} of {len(errors)} cells have fewer than {digits} decimals, "
+            f"because the numerical error is up to {max(fewer):.1g}. Pass draws=200_000 to "
+            "summary for folds, groups and draws, or accuracy=1e-4 for functions of one "
+            "table.",
             UserWarning,
             stacklevel=3,
         )
@@ -686,21 +705,34 @@ def _number(value, error, digits, markup):
 def _one_comparison(comparison, frame, index):
     """Return a single comparison, after concatenating a mapping of comparisons."""
     if index == ["measure"]:
-        what = "measures are not compared with each other"
-        raise fail(what, ..., "a summary of several members", "leave `comparison` out")
+        raise fail(
+            "`comparison` needs a summary with several members; measures are not compared "
+            "with each other",
+            ...,
+            "",
+            "leave `comparison` out",
+        )
     if not isinstance(comparison, Mapping):
         return _checked(comparison)
     columns = [name for name in index if name != "measure" and set(frame[name]) <= {*comparison}]
     if len(columns) != 1:
         allowed = {name: list(dict.fromkeys(frame[name])) for name in index if name != "measure"}
         todo = "pass a comparison for each label of one of these columns"
-        what = "the comparisons are of no column of the summary"
-        raise fail(what, [*comparison], str(allowed), todo)
+        raise fail(
+            "The comparisons {} do not match a column of the summary",
+            [*comparison],
+            str(allowed),
+            todo,
+        )
     tables = {name: _checked(table) for name, table in comparison.items()}
     facts = {(_prob(table), _rope(table)) for table in tables.values()}
     if len(facts) > 1:
-        todo = "compare all of them with one prob and one rope"
-        raise fail("the comparisons have different prob or rope", sorted(facts), "the same", todo)
+        raise fail(
+            "The comparisons have different values of prob or rope: {}",
+            sorted(facts),
+            "",
+            "make all comparisons with the same prob and rope",
+        )
     return below_each_other(tables, columns[0])
 
 
@@ -718,7 +750,7 @@ def _checked(comparison):
     missing = [name for name in ("measure", *_OF_PAIRS) if name not in comparison]
     if missing:
         got = list(comparison.columns)
-        raise fail("not a comparison", got, f"with a column {missing[0]}", todo)
+        raise fail(f"A comparison needs a column {missing[0]}; this table has {{}}", got, "", todo)
     return comparison
 
 
@@ -734,14 +766,18 @@ def _verdict(pairs, where, members, prob):
     better: dict[tuple, float] = {}
     for first, second, p_better, p_worse in rows[list(_OF_PAIRS)].itertuples(index=False):
         if (first, second) in better:
-            todo = "pass the comparison of the evidence that the summary is of"
-            raise fail("the comparison has a pair twice", (first, second), "each pair once", todo)
+            raise fail(
+                "The comparison contains the pair {} twice",
+                (first, second),
+                "",
+                "pass the comparison of the evidence in the summary",
+            )
         better |= {(first, second): p_better, (second, first): p_worse}
     for first, second in combinations(members, 2):
         if (first, second) not in better:
             todo = "compare all pairs, without `reference=`, in every measure of the summary"
             got = (where["measure"], first, second)
-            raise fail("the comparison lacks a pair", got, "all pairs of the rows", todo)
+            raise fail("The comparison lacks the pair {}", got, "", todo)
     wins = {
         one: sum(np.nan_to_num(better[one, other], nan=0.5) for other in members if other != one)
         for one in members
@@ -784,13 +820,13 @@ def _meaning_of_marks(comparison, ties, methods, markup):
     mass = f"{100 * _prob(comparison):.4g}{markup.percent}"
     rope = max(map(abs, _rope(comparison)))
     margin = f" by more than {rope:g}" if rope else ""
-    meaning = "Bold: the best by its expected rank"
+    meaning = "Bold: best expected rank"
     meaning += "; several in a column are tied. " if ties else ". "
     meaning += f"{markup.mark}: worse than the best{margin} with a probability below {mass}."
     how = comparison.attrs.get("how")
     if how is not None and how not in methods:
         meaning += (
-            f" Bold and marks are by the {how} of the differences over the folds, which pairs the "
-            "classifiers; the intervals are by a model of each classifier by itself."
+            f"Bold and marks use the {how} of the differences over the folds, which pairs "
+            "the classifiers. The intervals come from a separate model of each classifier."
         )
     return meaning

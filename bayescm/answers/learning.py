@@ -119,7 +119,7 @@ def _stratified_order(train, labels, rng):
 def _numbers(sizes, most):
     """Convert sizes to numbers of examples, or raise an error if they are invalid."""
     if np.ndim(sizes) != 1 or not len(sizes):
-        raise fail("no sizes", sizes, "one or more", "pass `sizes=[50, 100]`")
+        raise fail("No sizes are given", ..., "", "pass `sizes=[50, 100]`")
     return [_number(size, most) for size in sizes]
 
 
@@ -130,11 +130,15 @@ def _number(size, most):
         if 1.5 < number <= most and (size <= 1 or number == int(number)):
             return max(2, round(number))
     allowed = f"whole numbers from 2 to {most}, or shares up to 1"
-    raise fail("not a size of a training set", size, allowed, "pass e.g. [50, 100, 0.5]")
+    raise fail("{} is not a size of a training set", size, allowed, "pass e.g. [50, 100, 0.5]")
 
 
 def _check_classes(splits, labels, size):
     classes = len(np.unique(labels))
     if any(len(np.unique(labels[train])) < classes for train, _ in splits):
-        todo = "begin with a larger size"
-        raise fail("a class has no examples to train on", size, "some of each class", todo)
+        raise fail(
+            "A training set of {} examples has no examples of some class",
+            size,
+            "",
+            "begin with a larger size",
+        )

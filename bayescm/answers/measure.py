@@ -123,8 +123,7 @@ def _draws_of_fit(tree, measures, of, group, variable):
     if group != "posterior" or variable is not None:
         got = f"group={group!r}, variable={variable!r}"
         todo = "leave group and variable out"
-        allowed = "draws of the posterior"
-        raise fail("a fit without cell probabilities has no other draws", got, allowed, todo)
+        raise fail(f"{got} has no effect on a fit without cell probabilities", ..., "", todo)
     fitted = FittedMeasures(tree)
     posterior, of = select_estimand(fitted, of)
     resolved_measures = resolve_measures(
@@ -148,11 +147,15 @@ def _draws_of_fit(tree, measures, of, group, variable):
 def _side_by_side(values, dim):
     """Concatenate the measures of several members along a dim, including differing coordinates."""
     if not values:
-        raise fail("no evidence", {}, "one or more", 'pass {"a": counts_a, "b": counts_b}')
+        raise fail("No evidence is given", ..., "", 'pass e.g. {"a": counts_a, "b": counts_b}')
     for name, of_member in values.items():
         if dim in of_member.dims:
-            todo = 'name what the mapping is of, such as `dim="data_set"`'
-            raise fail(f"{name} has a dim {dim} already", dim, "another name", todo)
+            raise fail(
+                f"{name} already has a dimension {dim}",
+                ...,
+                "",
+                'choose another name, e.g. `dim="data_set"`',
+            )
     class_labels = [
         of_member["class"].values.tolist()
         for of_member in values.values()
@@ -161,9 +164,13 @@ def _side_by_side(values, dim):
     if class_labels and (
         len(class_labels) < len(values) or class_labels.count(class_labels[0]) < len(values)
     ):
-        todo = "ask for one number of all classes, such as f1_macro, mcc or accuracy"
-        what = "a number for each class of members that have other classes"
-        raise fail(what, class_labels, "one number for each member", todo)
+        raise fail(
+            "The members have different classes, so a measure with one value per class is "
+            "not available: {}",
+            class_labels,
+            "",
+            "use one number for all classes, such as f1_macro, mcc or accuracy",
+        )
     scalars = [
         {name: coord.item() for name, coord in of_member.coords.items() if not coord.dims}
         for of_member in values.values()

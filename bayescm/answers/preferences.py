@@ -104,7 +104,7 @@ def win_rates(
     asked = [*(systems if systems is not None else []), *([] if reference is None else [reference])]
     for name in map(str, asked):
         if name not in names:
-            raise fail("no such system", name, names, suggest(name, names))
+            raise fail("Unknown system {}", name, names, suggest(name, names))
     shown = {*names} if systems is None else {*map(str, asked)}
     size = posterior.draws_by_default("parameter") if draws is None else check_draws(draws)
     drawn = posterior.strengths(size, np.random.default_rng(check_seed(random_seed)))
@@ -145,8 +145,8 @@ def _sentence(row, display_names):
     first, second = (display_label(row[side], display_names) for side in ("first", "second"))
     number, low, high = (f"{100 * row[name]:.0f}" for name in ("win_rate", "lower", "upper"))
     return (
-        f"{first} is preferred to {second} in {number} of 100 comparisons ({low} to {high}), ties "
-        "counting half."
+        f"{first} is preferred to {second} in {number} of 100 comparisons ({low} to "
+        f"{high}). A tie counts as half."
     )
 
 
@@ -261,8 +261,8 @@ def check_fit(
     }
     if "group" in votes.coords:
         table.attrs["caution"] = (
-            "The votes are in clusters and are simulated as independent, so that the p-values are "
-            "too small."
+            "The votes are in clusters but are simulated as independent, so the p-values "
+            "are too small."
         )
     return table
 

@@ -52,14 +52,20 @@ def proportion(
     check_prob(prob), check_kind(kind)
     if np.ndim(concentration) != 0 or not 0 <= concentration < np.inf:
         allowed = "a number >= 0"
-        raise fail("concentration must not be negative", concentration, allowed, "pass 0.5 or 1")
+        raise fail(f"`concentration` must be {allowed}", concentration, "", "pass 0.5 or 1")
     arguments = {"successes": successes, "failures": failures}
     check_row_order({k: v for k, v in arguments.items() if not isinstance(v, xr.DataArray)})
     right, wrong = xr.broadcast(*(_side(name, numbers) for name, numbers in arguments.items()))
     if not concentration and not (right.values * wrong.values).all():
         got = {"successes": right.values.min(), "failures": wrong.values.min()}
         todo = "pass `concentration=0.5`, or leave it out"
-        raise fail("the posterior is improper", got, "both above 0 where concentration is 0", todo)
+        raise fail(
+            "The posterior is improper: with a concentration of 0, successes and failures "
+            "must be above 0",
+            got,
+            "",
+            todo,
+        )
     distribution = Beta(right.values + concentration, wrong.values + concentration)
     ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
     coords = {**right.coords, "bound": ["lower", "upper"]}
@@ -71,6 +77,10 @@ def _side(name, values):
     if isinstance(values, xr.DataArray):
         return values.copy(data=checked)
     if checked.ndim > 1:
-        todo = "pass DataArrays, whose dims have names"
-        raise fail(f"{name} has too many axes", checked.shape, "one axis at most", todo)
+        raise fail(
+            f"{name} must have one axis at most, but its shape is {{}}",
+            checked.shape,
+            "",
+            "pass DataArrays with named dimensions",
+        )
     return xr.DataArray(checked, dims=("batch",)[: checked.ndim])

@@ -172,7 +172,7 @@ def _ranking(evidence, measures, question, *, dim, prob):
         tables.append(pd.DataFrame(labels(posterior, measure, position) | columns))
     table = pd.concat(tables, ignore_index=True)
     table.attrs |= {"prob": prob} | ({"caution": " ".join(doubts)} if doubts else {})
-    table.attrs |= {"mean": "how far above the mean of all"} if posterior.measured else {}
+    table.attrs |= {"mean": "difference from the mean of all"} if posterior.measured else {}
     return table
 
 
@@ -264,9 +264,9 @@ def _disagreement(values, scores, names):
     first, second = pairs[furthest]
     alone = ndtr(scores[first, second])
     return [
-        f"No ranking of all classifiers agrees with every pair by itself: {names[first]} is better "
-        f"than {names[second]} with probability {alone:.2f} by compare, and "
-        f"{alone + gaps[furthest]:.2f} in the ranks. Trust the pairs."
+        f"No ranking of all classifiers agrees with every pair: {names[first]} is better "
+        f"than {names[second]} with probability {alone:.2f} in compare, but "
+        f"{alone + gaps[furthest]:.2f} in the ranks. Use the pairs."
     ]
 
 

@@ -97,7 +97,7 @@ def region(
     numbers = (
         _COPIES * size * count_values(posterior, resolved_measures) + _GRIDS * _GRID**2 * matrices
     )
-    check_memory("these regions need", numbers, "ask for fewer members at a time, or fewer draws")
+    check_memory("these regions need", numbers, "use fewer members at a time, or fewer draws")
     values = draw_labelled(posterior, resolved_measures, size, rng_of(question), of=of, n=n)
     names = [measure.__name__ for measure in resolved_measures]
     grids = [_grid(values[measure.__name__].values, measure.range) for measure in resolved_measures]
@@ -126,13 +126,13 @@ def _posterior_of_two(evidence, measures, question):
     """Return the posterior, two measures with the same dimensions, and the estimand."""
     allowed = "two measures, both of one class or of the whole matrix"
     if len(several(measures)) != 2:
-        raise fail("a region needs two measures", measures, allowed, 'pass ("recall", "precision")')
+        raise fail(f"A region needs {allowed}", measures, "", 'pass ("recall", "precision")')
     posterior, resolved_measures, of = joint_posterior(evidence, measures, question, compared=False)
     check_levels(posterior)
     if len({posterior.measure_template(measure).dims for measure in resolved_measures}) > 1:
         names = [measure.__name__ for measure in resolved_measures]
         todo = "use averages such as f1_macro, or a function of the cells for one class"
-        raise fail("only one measure has a value per class", names, allowed, todo)
+        raise fail("Only one of the measures {} has a value per class", names, allowed, todo)
     return posterior, resolved_measures, of
 
 
@@ -233,9 +233,7 @@ def correlation(
     values = draw_measures(evidence, measures, question, compared=False)
     names = [str(name) for name in values.data_vars]
     if len(names) < 2:
-        raise fail(
-            "a correlation needs several measures", names, "two or more", "add another measure"
-        )
+        raise fail("A correlation needs two or more measures", names, "", "add another measure")
     stacked = xr.concat([values[name] for name in names], "measure", coords="minimal")
     stacked = stacked.transpose(..., "measure", "draw")
     with np.errstate(divide="ignore", invalid="ignore"):

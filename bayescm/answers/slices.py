@@ -162,14 +162,19 @@ def worst_slices(
 
 def _check_fdr(fdr):
     if isinstance(fdr, bool) or not isinstance(fdr, (int, float, np.number)) or not 0 < fdr < 1:
-        raise fail("fdr must be a share", fdr, "0 < fdr < 1", "pass e.g. `fdr=0.1`")
+        raise fail("`fdr` must be between 0 and 1", fdr, "", "pass e.g. `fdr=0.1`")
 
 
 def _single_measure(posterior, measure):
     """Return the requested measure, or raise an error if there are several."""
     if not isinstance(measure, str) and not callable(measure):
-        todo = "ask for each by itself"
-        raise fail("one measure at a time", measure, "a name or a function", todo, TypeError)
+        raise fail(
+            "Only one measure is possible; got {}",
+            measure,
+            "",
+            "call the function once for each measure",
+            TypeError,
+        )
     (resolved,) = resolve_measures(posterior, [measure])
     return resolved
 
@@ -179,7 +184,7 @@ def _number(name, value):
         return None
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not number or not np.isfinite(value):
-        raise fail(f"{name} must be a number", value, "a number", f"pass e.g. {name}=0.8")
+        raise fail(f"{name} must be a number", value, "", f"pass e.g. {name}=0.8")
     return float(value)
 
 
@@ -191,7 +196,12 @@ def _draw_slices(posterior, measure, dims, draws, seed):
     drawn = draw_labelled(posterior, [measure], size, np.random.default_rng(seed))
     values = drawn[measure.__name__].transpose("draw", *dims, ...)
     if np.prod([values.sizes[name] for name in dims]) < 2:
-        raise fail("fewer than two slices", dict(values.sizes), "two or more", "name the column")
+        raise fail(
+            "At least two slices are needed; the sizes are {}",
+            dict(values.sizes),
+            "",
+            "name the column of the slices",
+        )
     return values
 
 
@@ -214,7 +224,7 @@ def _prob_among_worst(values, k):
 
 def _check_k(k, slices):
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise fail("k must be a number of slices", k, "1 or more", "pass `k=10`")
+        raise fail("`k` must be a number of slices, 1 or more", k, "", "pass `k=10`")
     return min(int(k), slices)
 
 
@@ -223,7 +233,9 @@ def _row_labels(values, name, names) -> dict[str, Any]:
     dims = [names.get(dim, dim) for dim in values.dims[1:]]
     taken = {"examples", "observed", "mean", "lower", "upper", "p_bad", "p_worst"} & set(dims)
     if taken:
-        raise fail("a dim has the name of a column", taken, "other names", "rename the dim")
+        raise fail(
+            "The dimension {} has the name of a column of the table", taken, "", "rename the dim"
+        )
     labels = [values.get_index(dim) for dim in values.dims[1:]]
     return {
         "measure": np.full(values[0].size, name, dtype=object),

@@ -178,7 +178,7 @@ def nested_summary(
 def _of_estimands(estimands, ask):
     """Return the summaries of several estimands in one table, sorted by measure."""
     if not len(estimands):
-        raise fail("no estimand", estimands, "one or more", 'pass `of=["population", "new"]`')
+        raise fail("`of` is empty", ..., "", 'pass `of=["population", "new"]`')
     with several_fits(len(estimands)):
         tables = [ask(of) for of in estimands]
     for of, part in zip(estimands, tables, strict=True):
@@ -208,13 +208,17 @@ def _below_each_other(tables, cautions):
 def _of_members(evidence, dim, ask):
     """Return the summaries of several pieces of evidence in one table, sorted by measure."""
     if not evidence:
-        raise fail("no evidence", {}, "one or more", 'pass {"a": counts_a, "b": counts_b}')
+        raise fail("No evidence is given", ..., "", 'pass e.g. {"a": counts_a, "b": counts_b}')
     with several_fits(len(evidence)):
         tables = {name: ask(member) for name, member in evidence.items()}
     for name, part in tables.items():
         if dim in part:
-            todo = 'name what the mapping is of, such as `dim="data_set"`'
-            raise fail(f"{name} has a column {dim} already", dim, "another name", todo)
+            raise fail(
+                f"{name} already has a column {dim}",
+                ...,
+                "",
+                'choose another name, e.g. `dim="data_set"`',
+            )
         part.insert(1, dim, pd.Series([name] * len(part), dtype=object))
     if any("of" in part for part in tables.values()):
         for part in tables.values():
@@ -272,7 +276,7 @@ def table_of(
         table.insert(list(table).index("mean") + 1, "median", table.pop("median"))
     if infinite:
         written = ", ".join(map(display_name, infinite))
-        cautions.append(f"Infinite in the mean: {written}. The median says where it lies.")
+        cautions.append(f"The mean is infinite for {written}. Use the median.")
     cautions += _of_the_judge(posterior, table)
     of_points = [
         of_point(posterior, *each, prob=prob, kind=kind, of=of)
@@ -298,8 +302,10 @@ def _of_the_judge(posterior, table):
         return []
     written = ", ".join(map(display_name, names))
     return [
-        f"Of the judge itself, since no predictions were given: {written}. The prevalence says how "
-        "many of all examples are positive."
+        (
+            f"The results are for the judge, because no predictions were given: {written}. "
+            "The prevalence is the proportion of positives among all examples."
+        )
     ]
 
 
@@ -309,8 +315,9 @@ def _warn_of_accuracy(table, accuracy):
         return
     name = table.loc[table["error"].idxmax(), "measure"]
     warnings.warn(
-        f"accuracy={accuracy:g} is not met: the error of {display_name(name)} is {worst:.1g}. It "
-        "is for functions of Dirichlet tables; elsewhere draws= makes the error smaller.",
+        f"accuracy={accuracy:g} is not reached: the numerical error of "
+        f"{display_name(name)} is {worst:.1g}. accuracy applies to functions of "
+        "Dirichlet tables; for other estimates, increase draws=.",
         UserWarning,
         stacklevel=5,
     )
@@ -326,9 +333,11 @@ def _orders_of_magnitude(parts, measures):
     if not names:
         return []
     return [
-        f"Of a new one {', '.join(names)} may lie orders of magnitude apart: the highest densities "
-        "begin next to 0, and few values decide the mean. An interval with equal tails suits a "
-        "ratio."
+        (
+            f"Values of a new one of {', '.join(names)} can differ by orders of magnitude. "
+            "Its highest-density interval begins close to 0, and few values determine its "
+            "mean. Use an equal-tailed interval."
+        )
     ]
 
 
@@ -342,9 +351,9 @@ def _without_end(part, distribution):
         return ""
     up_to = "up to " if endless.sum() > 1 else ""
     return (
-        f"{display_name(part['measure'][0])} is infinite with probability {up_to}"
-        f"{beyond.max():.2g}, as where a test is no better than chance: its interval has no upper "
-        "end."
+        f"{display_name(part['measure'][0])} is infinite with probability "
+        f"{up_to}{beyond.max():.2g}, as for a test that is no better than chance. Its "
+        "interval has no upper end."
     )
 
 
@@ -560,8 +569,9 @@ def as_metrics(
         ]
         if measures is not None or extra:
             extra = [*([] if measures is None else ["measures"]), *extra]
-            todo = "ask summary for what the table is to hold"
-            raise fail("a table is what it is", extra, "nothing beside it", todo)
+            raise fail(
+                "{} has no effect on a finished table", extra, "", "pass it to bcm.summary instead"
+            )
         table = evidence
     else:
         names = {} if measures is None else {"measures": measures}

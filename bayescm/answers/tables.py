@@ -161,7 +161,9 @@ def _styler(frame):
 
 
 def _not_a_page(document, todo):
-    return fail(f"the bars of this table are for pages, not for {document}", ..., "", f"use {todo}")
+    return fail(
+        f"Bars in tables are available for pages, not for {document}", ..., "", f"use {todo}"
+    )
 
 
 def great_table(
@@ -221,9 +223,13 @@ def great_table(
     try:
         from great_tables import GT
     except ImportError:
-        todo = "pip install 'bayescm[tables]', or use bcm.table"
-        what = "tables of this kind need Great Tables, which is not installed"
-        raise fail(what, ..., "the extra tables", todo, ImportError) from None
+        raise fail(
+            "This kind of table needs the package Great Tables",
+            ...,
+            "",
+            "install it with pip install 'bayescm[tables]', or use bcm.table",
+            ImportError,
+        ) from None
     shown = with_bars(frame, digits, technical, display_names)
     numbers = list(shown.select_dtypes("number").columns)
     shown = _cells(shown, frame, digits)
@@ -290,7 +296,7 @@ def with_bars(
     check_is(frame, pd.DataFrame, "a table", allowed, todo)
     if not {"lower", "upper"} <= set(frame.columns) or "interval" in frame.columns:
         got = list(frame.columns)
-        raise fail("the table has no intervals", got, "lower and upper, no interval", todo)
+        raise fail("The table has no columns lower and upper; it has {}", got, "", todo)
     check_digits(digits)
     shown = frame if technical else frame.drop(columns=_TECHNICAL, errors="ignore")
     if not technical and tuple(frame.attrs.get("rope", ())) == (0, 0):  # not requested
@@ -338,7 +344,7 @@ def for_readers(frame: pd.DataFrame, display_names: DisplayNames = None) -> pd.D
 def check_digits(digits: Any) -> None:
     """Raise an error if the number of decimals is invalid."""
     if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 15:
-        raise fail("digits must be a whole number", digits, "0 to 15", "pass `digits=3`")
+        raise fail("`digits` must be a whole number from 0 to 15", digits, "", "pass `digits=3`")
 
 
 def is_mean_unusable(table: Any) -> Any:

@@ -64,7 +64,7 @@ def design_effect(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray
     samples = multinomial_samples(counts.sum("group"), measure)
     if samples.selected.shape[1] != 1:
         todo = "use an average such as f1_macro"
-        raise fail("the measure has one value per class", measure, "a single number", todo)
+        raise fail("{} has one value per class, but a single number is needed", measure, "", todo)
     leading = counts.isel({dim: 0 for dim in ("group", *CELLS)}, drop=True)
     collections = counts.values.reshape(-1, *counts.shape[-3:]).astype(float)
     effects = np.reshape(
@@ -129,5 +129,10 @@ def _as_clusters(counts):
     counts = as_counts(counts)
     if "group" not in counts.dims or counts.sizes["group"] < 2:
         todo = "name the axis: `from_predictions(..., by={'group': site})`"
-        raise fail("fewer than two groups", counts.dims, "a dim group of two or more", todo)
+        raise fail(
+            "At least two groups are needed; the counts have the dimensions {}",
+            counts.dims,
+            "",
+            todo,
+        )
     return counts.transpose(..., "group", *CELLS)

@@ -156,9 +156,13 @@ def _of_separate_samples(evidence):
     _check_compared(list(evidence), *scores)
     for name, one in zip(evidence, scores, strict=True):
         if "classifier" in one.dims:
-            todo = "take one: scores.sel(classifier=...)"
             names = one["classifier"].values.tolist()
-            raise fail(f"{name} holds several classifiers", names, "one each", todo)
+            raise fail(
+                f"{name} has several classifiers: {{}}",
+                names,
+                "",
+                "select one with scores.sel(classifier=...)",
+            )
     areas, covariances = zip(
         *(areas_and_covariance(*score_arrays(one)) for one in scores), strict=True
     )
@@ -169,7 +173,7 @@ def _of_separate_samples(evidence):
 def _check_compared(names, *scores):
     if len(names) < 2 or any(slice_name(one) for one in scores):
         todo = "pass `from_scores(actual, {'a': ..., 'b': ...})`, or a mapping of such evidence"
-        raise fail("nothing to compare", names, "two classifiers without folds or groups", todo)
+        raise fail("A comparison needs two classifiers without folds or groups", names, "", todo)
 
 
 def areas_and_covariance(
@@ -190,15 +194,17 @@ def areas_and_covariance(
     smallest = min(weights[members].sum() for members in by_class)
     if smallest <= 1:
         todo = "collect more, or use the posterior: curves.auc"
-        raise fail("the variance needs two examples of each class", smallest, "at least 2", todo)
+        raise fail(
+            "The variance needs two examples of each class; one class has {}", smallest, "", todo
+        )
     return placement_covariance(scores, weights, by_class)
 
 
 def _as_two_classes(evidence):
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
-        todo = "take one class against the rest: one_vs_rest(evidence, label)"
-        raise fail("more than two classes", evidence["class"].values, "two classes", todo)
+        todo = "use one class against the rest: one_vs_rest(evidence, label)"
+        raise fail("Two classes are needed", evidence["class"].values.tolist(), "", todo)
     return evidence
 
 
@@ -297,7 +303,7 @@ def _rate_bounds(successes, trials, method, prob, concentration):
     x, n = np.round(successes), np.round(trials)
     if not (np.allclose(x, successes) and np.allclose(n, trials)):
         todo = "pass `method='credible'`"
-        raise fail("weights make the counts fractional", ..., "whole numbers", todo)
+        raise fail("Weighted counts are not whole numbers", ..., "", todo)
     return np.clip(proportion(x.astype(int), n.astype(int), method=method, prob=prob).values, 0, 1)
 
 
@@ -341,7 +347,10 @@ def hull_areas(bands: xr.Dataset) -> xr.DataArray:
     else:
         todo = "pass roc_bands(evidence)"
         raise fail(
-            "not bands of a curve", list(bands), "fpr and tpr, or precision and recall", todo
+            "Bands of a curve need the variables fpr and tpr, or precision and recall",
+            list(bands),
+            "",
+            todo,
         )
     areas = []
     for x_bound, y_bound in hulls:
@@ -398,7 +407,10 @@ def curve_bootstrap(
     if structure:
         todo = "use the posterior: curves.number_draws"
         raise fail(
-            "the bootstrap needs a single plain sample", structure, "two classes, unweighted", todo
+            "The bootstrap needs a single unweighted sample of two classes",
+            structure,
+            "",
+            todo,
         )
     check_whole("resamples", resamples, 2, "resamples", 1000)
     scores, _, actual = score_arrays(evidence)

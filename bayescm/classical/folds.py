@@ -110,7 +110,7 @@ def fold_t(
     check_choice("method", method, list(METHODS))
     check_prob(prob)
     if not isinstance(rho, Real) or not 0 <= rho < 1:
-        raise fail("rho must be a correlation", rho, "0 <= rho < 1", "pass `rho=0.7`")
+        raise fail("`rho` must be a correlation, at least 0 and below 1", rho, "", "pass `rho=0.7`")
     counts = as_counts(counts)
     _check_design(counts, method)
     by_fold = fold_values(counts, measure)
@@ -139,16 +139,17 @@ def _check_design(counts, method):
     design = _DESIGNS.get(method)
     if design and (repeats, folds) != design:
         raise fail(
-            f"the {method} interval needs {design[0]} repeats of 2 folds",
-            {"repeat": repeats, "fold": folds},
-            f"sizes repeat={design[0]}, fold=2",
+            f"The {method} interval needs {design[0]} repeats of 2 folds; got {repeats} "
+            f"repeats of {folds} folds",
+            ...,
+            "",
             "cross-validate with bayescm.evidence.splits.FiveByTwo() or BlockedThreeByTwo()",
         )
     if method in ("plain", "corrected") and repeats > 1:
         raise fail(
-            f"the {method} t interval is for a single cross-validation",
-            {"repeat": repeats},
-            "no dim repeat",
+            f"The {method} t interval needs a single cross-validation; got {repeats} repeats",
+            ...,
+            "",
             "pass `method='resampled'`, or one repeat",
         )
 
@@ -287,8 +288,8 @@ def _with_warning(values):
     undefined = np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0).sum()
     if undefined:
         warnings.warn(
-            f"The measure is NaN in {undefined} of {values.shape[-1]} folds. These folds are left "
-            "out, and with each of them a degree of freedom.",
+            f"The measure is NaN in {undefined} of {values.shape[-1]} folds. These folds "
+            "are left out, and each costs one degree of freedom.",
             stacklevel=3,
         )
     return values
@@ -368,25 +369,29 @@ def correlated_t(
     if first.shape != second.shape or first.ndim != 1:
         shapes = (first.shape, second.shape)
         raise fail(
-            "the scores do not pair up", shapes, "two arrays of shape (n,)", "pair them by fold"
+            "The scores must be two arrays of equal length, but their shapes are {}",
+            shapes,
+            "",
+            "pair them by fold",
         )
     if n_folds < 2 or len(first) % n_folds:
         todo = "pass n_folds, the folds of one repeat"
         numbers = {"n_folds": n_folds, "scores": len(first)}
-        raise fail("the scores do not make whole repeats", numbers, "a multiple of n_folds", todo)
+        raise fail("The number of scores is not a multiple of n_folds: {}", numbers, "", todo)
     for name, scores in (("first", first), ("second", second)):
         if not (finite := np.isfinite(scores)).all():
             fold = int(np.argmin(finite))
-            what = f"the {name} scores have no finite value in fold {fold} (counted from 0)"
+            what = f"The {name} scores have no finite value in fold {fold} (counted from 0)"
             todo = (
                 "complete the fold, leave its whole repeat out, or use `from_results` and compare"
             )
-            raise fail(what, scores[fold], "a number for each fold", todo)
+            raise fail(what, scores[fold], "", todo)
     difference = mean_difference(first - second, 1 / n_folds)
     limits, prob = check_rope(rope), check_prob(prob)
     if difference.scale == 0 and difference.location:
         warnings.warn(
-            "The scores differ by the same number on every fold, which the t takes for certainty.",
+            "The scores differ by the same number on every fold, so the t interval has "
+            "length zero.",
             stacklevel=2,
         )
     (answer,) = decide(difference, rope=limits, prob=prob, kind="eti")
@@ -437,15 +442,23 @@ def combined_5x2(counts: xr.DataArray, measure: str | Callable = "accuracy") -> 
     sizes = {dim: counts.sizes.get(dim, 1) for dim in ("repeat", "fold")}
     if sizes != {"repeat": 5, "fold": 2}:
         todo = "split with bayescm.evidence.splits.FiveByTwo"
-        raise fail("not five times two folds", sizes, "repeat 5, fold 2", todo)
+        raise fail("Five repeats of two folds are needed", sizes, "", todo)
     if counts.sizes.get("classifier", 1) < 2:
-        todo = 'put them together: combine({"a": a, "b": b}, `dim="classifier"`)'
-        raise fail("nothing to compare", list(counts.dims), "two classifiers", todo)
+        raise fail(
+            "Two classifiers are needed; the counts have the dimensions {}",
+            list(counts.dims),
+            "",
+            'combine them with combine({"a": a, "b": b}, `dim="classifier"`)',
+        )
     (values,) = measure_cells(counts, measure).data_vars.values()
     values = values.transpose("classifier", "repeat", "fold", ...)
     if values.ndim > 3:
-        todo = "ask for a single class or an average"
-        raise fail("the measure has several values", values.dims, "one number", todo)
+        raise fail(
+            "One number is needed, but the measure has values along {}",
+            values.dims,
+            "",
+            "use a single class or an average",
+        )
     names = counts["classifier"].values.tolist()
     rows = []
     for i, j in combinations(range(len(names)), 2):

@@ -83,15 +83,10 @@ def proportion(
     check_row_order({k: v for k, v in unlabelled.items() if not isinstance(v, xr.DataArray)})
     x, n = xr.broadcast(_as_labelled_counts(successes), _as_labelled_counts(trials))
     if (n.values < 1).any():
-        raise fail(
-            "a proportion needs at least one trial",
-            n.values,
-            "trials >= 1",
-            "leave these entries out",
-        )
+        raise fail("A proportion needs at least one trial", n.values, "", "leave these entries out")
     if (x.values > n.values).any():
         raise fail(
-            "more successes than trials", x.values, "successes <= trials", "correct these entries"
+            "There are more successes than trials: {}", x.values, "", "correct these entries"
         )
     z = ndtri((1 + prob) / 2)
     bounds = _PROPORTION_METHODS[method](x.values.astype(float), n.values.astype(float), z)
@@ -280,7 +275,7 @@ def delta_moments(
     """
     totals = counts.sum(-1, keepdims=True)
     if (totals == 0).any():
-        raise fail("no examples", counts, "at least one", "drop the empty matrix")
+        raise fail("A matrix has no examples: {}", counts, "", "drop the empty matrix")
     shares = counts / totals
     matrices = samples.matrices(shares)
     slopes = np.stack([gradients(samples, matrix) for matrix in matrices])  # (J, W, C, C)
@@ -472,7 +467,7 @@ def resample(samples: "MultinomialSamples", resamples: int, rng: np.random.Gener
     """Return the measures of resampled evidence, shape (resamples, L, J, W)."""
     totals = samples.counts.sum(-1)
     if (totals == 0).any():
-        raise fail("no examples", samples.counts, "at least one", "drop the empty matrix")
+        raise fail("A matrix has no examples: {}", samples.counts, "", "drop the empty matrix")
     shares = samples.counts / totals[..., None]
     counts = rng.multinomial(totals, shares, (resamples, *totals.shape))
     return samples.evaluate(samples.matrices(counts))

@@ -69,7 +69,10 @@ def prediction_powered(
     if (n < 2).any() or (N < 1).any():
         numbers = {"labelled": n, "unlabelled": N}
         raise fail(
-            "nothing to correct", numbers, "two labels, some unlabelled", "label some, not all"
+            "Both labelled and unlabelled examples are needed",
+            numbers,
+            "",
+            "label some examples, at least two, but not all",
         )
     y, f = labelled[..., 1, :].sum(-1) / n, labelled[..., 1].sum(-1) / n
     F = unlabelled[..., 1] / N
@@ -131,7 +134,7 @@ def rogan_gladen(evidence: xr.DataArray, *, prob: float = 0.95) -> xr.DataArray:
     labelled, unlabelled = _as_two_classes(evidence)
     N = unlabelled.sum(-1)
     if (N < 1).any():
-        raise fail("nothing is unlabelled", N, "some", "pass the labels to proportion()")
+        raise fail("Every example is labelled", ..., "", "pass the labels to proportion()")
     # Agresti-Coull corrections: z^2 for the observed share, one example each for the others.
     F = (unlabelled[..., 1] + z**2 / 2) / (N + z**2)
     positives, negatives = labelled[..., 1, :].sum(-1) + 2, labelled[..., 0, :].sum(-1) + 2
@@ -156,11 +159,16 @@ def _as_two_classes(evidence):
     """Return the labelled counts (..., actual, predicted) and unlabelled ones (..., predicted)."""
     if not is_partly_labelled(evidence):
         todo = "make it with `from_partly_labelled(actual, judge=judge)`"
-        raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
+        raise fail("This evidence has no unlabelled examples", ..., "", todo)
     counts = as_counts(evidence)
     if counts.sizes["actual"] != 2 or positive(counts) is None:
         labels = counts["actual"].values.tolist()
-        raise fail("not a rate", labels, "two classes, one positive", "pass `positive=`")
+        raise fail(
+            "A rate needs two classes, one of them positive; the classes are {}",
+            labels,
+            "",
+            "pass `positive=`",
+        )
     unlabelled = counts["unlabelled"].sum("judge").transpose(..., "predicted")
     return counts.sum("judge").values.astype(float), unlabelled.values.astype(float)
 

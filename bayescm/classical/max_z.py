@@ -69,9 +69,9 @@ def _check_correlation(correlation):
         or not np.allclose(correlation, correlation.T)
     ):
         raise fail(
-            "not a correlation matrix",
+            "A correlation matrix must be symmetric, with ones on the diagonal",
             correlation,
-            "a symmetric matrix with ones on the diagonal",
+            "",
             "divide a covariance matrix by the standard deviations",
         )
     return correlation

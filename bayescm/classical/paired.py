@@ -82,7 +82,7 @@ def _binomial_test(b, c, *, mid_p):
     n, least = b + c, min(b, c)
     if n != round(n) or least != round(least):
         todo = 'pass `method="asymptotic"`'
-        raise fail("a binomial test needs whole counts", (b, c), "whole counts", todo)
+        raise fail("A binomial test needs whole counts", (b, c), "", todo)
     tail = bdtr(least, int(n), 0.5)
     below = bdtr(least - 1, int(n), 0.5) if least else 0.0
     return least, float(min(1.0, tail + below if mid_p else 2 * tail))
@@ -269,9 +269,14 @@ def _tables(evidence):
     if not isinstance(evidence, xr.Dataset):
         table = check_counts(evidence, fractional=True).astype(float)
         if table.shape != (2, 2) or not table.sum():
-            allowed = "outcomes, or [[both right, only first], [only second, both wrong]]"
             todo = "use `from_classifiers`"
-            raise fail("not pairs of answers", np.shape(evidence), allowed, todo)
+            raise fail(
+                "This function needs outcomes, or a table [[both right, only first], [only "
+                "second, both wrong]]; got the shape {}",
+                np.shape(evidence),
+                "",
+                todo,
+            )
         yield {"measure": "accuracy", "first": "first", "second": "second"}, table
         return
     names, right, counts = _right(evidence)
@@ -290,6 +295,6 @@ def _right(evidence):
     names = evidence["classifier"].values.tolist()
     if len(names) < 2:
         todo = "name two or more in `from_classifiers`"
-        raise fail("nothing to compare", names, "two classifiers on the same examples", todo)
+        raise fail("A comparison needs two classifiers on the same examples", names, "", todo)
     counts, actual, predicted = arrays(evidence)
     return names, predicted == actual, counts.reshape(-1, counts.shape[-1]).sum(axis=0)

@@ -199,7 +199,7 @@ def hosmer_lemeshow(
     (10, True)
     """
     if not isinstance(groups, int | np.integer) or groups < 3:
-        raise fail("too few groups", groups, "3 or more", "pass `groups=10`")
+        raise fail("Groups must be 3 or more", groups, "", "pass `groups=10`")
     rows = []
     for name, p, positives, total in _forecasts(evidence):
         # The group of a forecast is determined by the middle example that has it.
@@ -209,12 +209,20 @@ def hosmer_lemeshow(
         observed, n = np.bincount(group, positives), np.bincount(group, total)
         variance = expected * (1 - expected / n)
         if not (variance > 0).all():
-            todo = "pass fewer groups, or `clip= to from_probabilities`"
-            raise fail("a group of forecasts that are all 0 or 1", ..., "others too", todo)
+            raise fail(
+                "A group has only forecasts of 0 or only forecasts of 1",
+                ...,
+                "",
+                "pass fewer groups, or `clip= to from_probabilities`",
+            )
         df = len(n) - 2 * fitted
         if df < 1:
-            todo = "forecasts of so few different values need no such test: compare the shares"
-            raise fail("too few different forecasts", len(n), "3 groups or more", todo)
+            raise fail(
+                "The test needs three or more groups, but there are only {} distinct forecasts",
+                len(n),
+                "",
+                "compare the proportions for each forecast value instead",
+            )
         statistic = float(((observed - expected) ** 2 / variance).sum())
         test = {"statistic": statistic, "df": df, "p_value": chdtrc(df, statistic)}
         rows.append(_labels(name) | test)
@@ -256,8 +264,12 @@ def spiegelhalter_z(evidence: xr.Dataset) -> pd.DataFrame:
         # Z = sum (y - p)(1 - 2p) / sqrt(sum (1 - 2p)^2 p (1 - p)) over the examples.
         variance = (total * (1 - 2 * p) ** 2 * p * (1 - p)).sum()
         if not variance > 0:
-            todo = "ask bcm.summary(evidence, ['brier', 'calibration_in_the_large'])"
-            raise fail("forecasts of 0, 1/2 and 1 alone leave no spread", ..., "others too", todo)
+            raise fail(
+                "The test is undefined if all forecasts are 0, 1/2 or 1",
+                ...,
+                "",
+                "use bcm.summary(evidence, ['brier', 'calibration_in_the_large'])",
+            )
         z = float(((positives - total * p) * (1 - 2 * p)).sum() / np.sqrt(variance))
         rows.append(_labels(name) | {"statistic": z, "p_value": 2 * ndtr(-abs(z))})
     return pd.DataFrame(rows)
@@ -287,9 +299,12 @@ def _forecasts(evidence: xr.Dataset) -> Iterator[_Forecasts]:
     """Yield the sample forecasts of each classifier."""
     evidence = as_probabilities(evidence)
     if "importance" in evidence or "prevalence" in evidence.coords:
-        todo = "ask bcm.calibration.curve or bcm.summary, which take them"
-        what = "classical answers about probabilities are of the sample as it was drawn"
-        raise fail(what, ..., "no importance weights and no prevalence", todo)
+        raise fail(
+            "Classical methods for probabilities cannot use importance weights or a set prevalence",
+            ...,
+            "",
+            "use bcm.calibration.curve or bcm.summary",
+        )
     actual = (evidence["actual"] == evidence["positive"]).values.astype(float)
     weight = evidence["weight"].values if "weight" in evidence else np.ones(len(actual))
     names = evidence["classifier"].values.tolist() if "classifier" in evidence.dims else [None]

@@ -147,8 +147,12 @@ def _ranks(results):
     names, scores = _mean_scores(results)
     complete = scores[~np.isnan(scores).any(axis=1)]
     if len(complete) < 2:
-        todo = "leave out the classifier that few have"
-        raise fail("too few data sets have all classifiers", len(complete), "two or more", todo)
+        raise fail(
+            "Only {} data sets have scores of all classifiers; two or more are needed",
+            len(complete),
+            "",
+            "leave out classifiers with few scores",
+        )
     return names, rankdata(-np.round(complete, 12), axis=1)
 
 
@@ -164,7 +168,13 @@ def _mean_scores(results: Any) -> tuple[list, np.ndarray]:
         texts = [name for name in results if not pd.api.types.is_numeric_dtype(results[name])]
         if texts:
             todo = "put the names of the data sets into the index"
-            raise fail("not columns of scores", texts, "one column per classifier", todo)
+            raise fail(
+                f"The table must have one column of scores per classifier, but {texts} contain "
+                "text",
+                ...,
+                "",
+                todo,
+            )
         names, scores = list(results), results.to_numpy(float)
     else:
         results = as_results(results)
@@ -176,7 +186,7 @@ def _mean_scores(results: Any) -> tuple[list, np.ndarray]:
         if is_loss(results["measured"].item()):
             scores = -scores
     if len(names) < 2:
-        raise fail("only one classifier", names, "two or more", "add another")
+        raise fail("Two or more classifiers are needed", names, "", "add another")
     return names, scores
 
 
@@ -184,7 +194,7 @@ def _wide(results, data_set, system, score):
     """Reshape scores to one row per data set and one column per classifier."""
     if results.duplicated([data_set, system]).any():
         todo = "average the runs, or pass the table to `from_results`"
-        raise fail("a classifier has several scores on a data set", ..., "", todo)
+        raise fail("A classifier has several scores on one data set", ..., "", todo)
     return results.pivot(index=data_set, columns=system, values=score)
 
 
@@ -246,7 +256,7 @@ def signed_rank(
     """
     low, high = check_rope(rope)
     if not 0 < prior < np.inf:
-        raise fail("the prior must be positive", prior, "a number > 0", "pass `prior=0.5`")
+        raise fail("Prior must be a number > 0", prior, "", "pass `prior=0.5`")
     check_whole("draws", draws, 1, "draws", 50_000)
     names, scores = _mean_scores(results)
     rng = np.random.default_rng(check_seed(random_seed))
@@ -255,8 +265,12 @@ def signed_rank(
         differences = scores[:, i] - scores[:, j]
         differences = np.round(differences[~np.isnan(differences)], 12)
         if not len(differences):
-            what = f"{names[i]} and {names[j]} have no data set in common"
-            raise fail(what, 0, "one or more", "leave one of them out")
+            raise fail(
+                f"{names[i]} and {names[j]} have no data set in common",
+                ...,
+                "",
+                "leave one of them out",
+            )
         shares = _sign_probabilities(differences, (low, high), prior, draws, rng)
         if low == high:
             p_better = np.heaviside(shares[:, 0] - shares[:, 2], 0.5).mean()

@@ -14,7 +14,7 @@ from typer.exceptions import Abort, TyperException
 
 from bayescm import __version__
 from bayescm.cli.options import in_options, message_in_options
-from bayescm.validate import without_backticks
+from bayescm.validate import message_of, without_backticks
 
 COMMANDS = {  # and the file of each, in the order of the help
     "demo": "demo",
@@ -48,7 +48,7 @@ _BROKEN_PIPE = 141  # 128 and the number of the signal SIGPIPE
 
 GROUPS = {"monitor": "monitor"}  # of commands, and the file of each
 FORMER = {"study": "paper"}  # names that are still understood, and not in the help
-_MONITOR = "Evaluate batch after batch; every batch is kept in a ledger."
+_MONITOR = "Monitor classifiers batch by batch. Every batch is kept in a ledger."
 
 
 def load(name: str) -> Callable:
@@ -71,7 +71,9 @@ def _print_version(flag: bool) -> None:
 def _main_options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Say the version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Take what is not of one command."""
@@ -86,7 +88,7 @@ class Command(TyperCommand):
         for parameter in order:
             single = not (parameter.multiple or getattr(parameter, "is_flag", False))
             if parameter.param_type_name == "option" and single and order.count(parameter) > 1:
-                ctx.fail(f"{max(parameter.opts, key=len)} takes one value, and is passed twice")
+                ctx.fail(f"{max(parameter.opts, key=len)} takes one value, but was passed twice")
         return super().parse_args(ctx, args)
 
 
@@ -192,11 +194,11 @@ def _of_call(error: TyperException) -> str:
 
 def _of_columns(error: Exception, arguments: list[str], options: Mapping[str, str]) -> str:
     """Return the message of an error; a column that nobody named has the option that names it."""
-    message, column = message_in_options(error, options), getattr(error, "value", None)
-    is_column = getattr(error, "what", None) == "no such column" and column in _USUAL_COLUMNS
+    what, column = getattr(error, "what", None), getattr(error, "value", None)
+    is_column = what == "There is no column {}" and column in _USUAL_COLUMNS
     if is_column and f"--{column}" not in arguments:
-        return f"{message} Name it by --{column}."
-    return message
+        return message_of(what, column, error.expected, [f"name the column with --{column}"])  # type: ignore
+    return message_in_options(error, options)
 
 
 def _options(arguments: list[str]) -> dict[str, str]:

@@ -37,7 +37,7 @@ def interval(
     output: TableAndPlot,
 ) -> None:
     """
-    Posterior interval of any measure from the counts of a confusion matrix, or from a file.
+    Posterior interval of any measure, from a file or from counts.
 
     With several --prevalence, --plot shows the predictive values over the prevalence.
     """
@@ -189,7 +189,12 @@ class PooledContrast(Contrast):
     """The differences of a comparison that count, and whether groups are pooled."""
 
     pool: Annotated[
-        bool, option("--pool", "Pool the groups partially: --model hierarchical_groups.", QUESTION)
+        bool,
+        option(
+            "--pool",
+            "Pool the groups partially and compare their average. Needs --group.",
+            QUESTION,
+        ),
     ] = False
 
 
@@ -207,7 +212,7 @@ def compare(
     prior: Prior,
     output: TableAndPlot,
 ) -> None:
-    """Paired differences of measures: intervals, P(better), expected loss, a sentence each."""
+    """Paired differences of measures, with intervals, P(better) and expected loss."""
     from bayescm.cli import evidence
 
     rope, reference = contrast.ends(), contrast.reference
@@ -215,8 +220,9 @@ def compare(
     keywords: dict[str, Any] = interval.keywords()
     if contrast.pool:
         if columns.group is None:
-            allowed, todo = "--pool together with --group", "name the column of groups"
-            raise fail("there are no groups to pool", "--pool", allowed, todo)
+            raise fail(
+                "--pool needs --group", ..., "", "name the column of groups, e.g. --group site"
+            )
         keywords |= question.keywords("of", "n") | {"model": "hierarchical_groups"}
     elif evidence.is_results(data):
         keywords |= question.keywords("of", "n")
@@ -275,7 +281,7 @@ def ranks(
     prior: Prior,
     output: TableAndPlot,
 ) -> None:
-    """Ranks of systems: sets that hold jointly, tiers, P(best), expected rank and loss."""
+    """Ranks of systems: simultaneous rank sets, tiers, P(best) and expected loss."""
     from bayescm.cli import evidence
 
     data, keywords = evidence.read(columns, measures=measures), interval.keywords()
@@ -309,7 +315,12 @@ def show_ranks(
         from bayescm.plots import plot_tiers
 
         if len(shown) > 1:
-            raise fail("a picture of tiers is of one measure", shown, "one", "ask one by one")
+            raise fail(
+                "A plot of tiers shows one measure; got {}",
+                shown,
+                "",
+                "run the command once for each measure",
+            )
         return plot_tiers(data, names[0] if names else shown[0], **asked)
 
     each_rank = [name for name in table if str(name).startswith("rank_")]

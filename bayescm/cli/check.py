@@ -39,7 +39,7 @@ class Requirements(Options):
         Path | None,
         option(
             "--requirements",
-            "TOML file: require = [...], level, by, positive ...",
+            "TOML file with require = [...], level, by, positive ...",
             QUESTION,
             "FILE",
         ),
@@ -56,7 +56,7 @@ class Requirements(Options):
     ] = None
     junit: Annotated[
         Path | None,
-        option("--junit", "Write the outcomes here as JUnit XML.", OUTPUT, "FILE"),
+        option("--junit", "Output file for the outcomes, as JUnit XML.", OUTPUT, "FILE"),
         BelongsWith("--require"),
     ] = None
 
@@ -69,14 +69,18 @@ class Requirements(Options):
 def check(
     columns: Evidence, required: Requirements, question: Estimand, prior: Prior, output: Output
 ) -> int:
-    """Exit with 0 if all requirements are met, 1 if one fails, 3 if one is not yet known."""
+    """Check requirements. Exit status: 0 all met, 1 one failed, 3 one not yet known."""
     from bayescm.cli import evidence
     from bayescm.cli.output import ITEM_TYPES
 
     read_requirements(required, columns, question)
     if not required.require:
-        todo = 'pass --require "recall > 0.9 @ 0.95", or --requirements FILE'
-        raise fail("nothing is required", ..., "--require or --requirements", todo)
+        raise fail(
+            "No requirement is given",
+            ...,
+            "",
+            'pass --require "recall > 0.9 @ 0.95", or --requirements FILE',
+        )
     name = "counts" if columns.file is None else evidence.type_of_options(columns)
     _check_measures(required.require, name)
     if name in ITEM_TYPES:
@@ -134,7 +138,7 @@ def read_requirements(required: Requirements, *groups: Options) -> None:
             setattr(group, name, values[name])
     if not required.require:
         todo = "write require = [...] in the file, or pass --require"
-        raise fail("nothing is required", required.requirements.name, "require", todo)
+        raise fail("{} contains no requirements", required.requirements.name, "", todo)
 
 
 def _check_measures(texts, name):
@@ -165,8 +169,12 @@ def _check_measures(texts, name):
             found = [columns for entry, columns in needed if is_of(term.measure, entry)]
             columns = sorted(" and ".join(f"--{name}" for name in names) for names in found)
             if columns:
-                what = f"{term.measure} is not a measure of predictions"
-                raise fail(what, text, "", f"name the columns by {', or '.join(columns)}")
+                raise fail(
+                    f"{term.measure} is not a measure of predictions, so {{}} cannot be checked",
+                    text,
+                    "",
+                    f"name the columns with {', or '.join(columns)}",
+                )
 
 
 def _is_of_predictions(measure):
@@ -192,12 +200,15 @@ def values_of(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as problem:
-        todo = "check its syntax"
-        raise fail(f"{path.name} cannot be read", str(problem), "TOML", todo) from None
+        raise fail(
+            f"{path.name} is not valid TOML: {{}}", str(problem), "", "correct its syntax"
+        ) from None
     content = content.get("bayescm", content)
     for name in content:
         if name not in keys:
-            raise fail(f"unknown key in {path.name}", name, list(keys), suggest(name, keys))
+            raise fail(
+                f"{path.name} has an unknown key {{}}", name, list(keys), suggest(name, keys)
+            )
     return {keys[name]: value for name, value in content.items()}
 
 
@@ -218,7 +229,12 @@ def _predictions(columns, requirements, name):
         return data, "classifier" if data.sizes.get("classifier", 1) > 1 else None, None
     parts = evidence.groups_and_slices(columns)
     if len(parts) > 1:
-        raise fail("several columns --by", parts, "one", "ask one by one")
+        raise fail(
+            "--by takes one column, but {} were named",
+            parts,
+            "",
+            "run the command once for each column",
+        )
     by = {dim: dim for dim in [*dims, *parts]}
     data = evidence.predictions(columns, by | columns.keywords("fold"))
     several = columns.predicted and len(columns.predicted) > 1

@@ -85,7 +85,7 @@ class Truth(Positive, Actual):
         bool,
         option(
             "--numeric-labels",
-            "Read labels as whole numbers: 01 and 1 are the same class.",
+            "Read labels as integers, so that 01 equals 1.",
             _PREDICTIONS,
         ),
     ] = False
@@ -98,7 +98,7 @@ class Predictions(Truth):
         list[str] | None,
         column(
             "--predicted",
-            "Column of the predictions of a classifier. Repeat for several. Default: predicted.",
+            "Column of predictions of a classifier. Repeat for several. Default: predicted.",
             _PREDICTIONS,
         ),
     ] = None
@@ -108,9 +108,7 @@ class Predictions(Truth):
     ] = None
     abstain: Annotated[
         str | None,
-        column(
-            "--abstain", "Label that marks an abstention, such as refused.", _PREDICTIONS, "LABEL"
-        ),
+        column("--abstain", "Label that marks an abstention, e.g. refused.", _PREDICTIONS, "LABEL"),
         BelongsWith("predictions"),
     ] = None
 
@@ -146,7 +144,7 @@ class Scores(Options):
         list[str] | None,
         column(
             "--score",
-            "Column of the scores of a classifier, or of items. Repeat for several classifiers.",
+            "Column of scores of a classifier or of items. Repeat for several.",
             _SCORES,
         ),
     ] = None
@@ -159,7 +157,7 @@ class Probabilities(Options):
         list[str] | None,
         column(
             "--probability",
-            "Column of the probabilities of a classifier, or CLASS=COLUMN for each of three "
+            "Column of probabilities of a classifier, or CLASS=COLUMN for each of three "
             "classes or more. Repeat for several.",
             _SCORES,
         ),
@@ -184,7 +182,7 @@ class Group(Options):
         list[str] | None,
         column(
             "--group",
-            "Column of groups, or of clusters of items. Repeat for the combinations of several.",
+            "Column of groups, or of clusters of items. Repeat for several.",
             _PARTS,
         ),
     ] = None
@@ -239,7 +237,7 @@ class ItemScores(Items):
     ] = None
     lower_is_better: Annotated[
         bool,
-        option("--lower-is-better", "Item scores are errors.", _ITEMS),
+        option("--lower-is-better", "Treat lower item scores as better.", _ITEMS),
         BelongsWith("--score and --item"),
     ] = False
     missing: Annotated[
@@ -274,7 +272,7 @@ class Attempts(Items):
         list[str] | None,
         column(
             "--passing",
-            "Grade in --correct that counts as right. Repeat for several.",
+            "Grade in --correct that counts as correct. Repeat for several.",
             _ITEMS,
             "GRADE",
         ),
@@ -303,7 +301,7 @@ class SeveralLabels(Options):
         bool,
         option(
             "--indicators",
-            "A column of 0 and 1 for each label. * is the label: --actual 'true_*'.",
+            "Read a column of 0 and 1 for each label, e.g. --actual 'true_*'.",
             _ITEMS,
         ),
     ] = False
@@ -311,7 +309,7 @@ class SeveralLabels(Options):
         str | None,
         column(
             "--separator",
-            "Several labels per field: the separator between them, e.g. ';'.",
+            "Separator between several labels in a field, e.g. ';'.",
             _ITEMS,
             "CHARACTER",
         ),
@@ -322,20 +320,20 @@ class Preferences(Options):
     """The columns of votes on pairs of systems."""
 
     left: Annotated[
-        str | None, column("--left", "Column of the left system of each vote.", _ITEMS)
+        str | None, column("--left", "Column of the left system in each vote.", _ITEMS)
     ] = None
     right: Annotated[
-        str | None, column("--right", "Column of the right system of each vote.", _ITEMS)
+        str | None, column("--right", "Column of the right system in each vote.", _ITEMS)
     ] = None
     winner: Annotated[
         str | None,
-        column("--winner", "Column of the outcomes of votes: left, right or tie.", _ITEMS),
+        column("--winner", "Column of outcomes: left, right or tie.", _ITEMS),
     ] = None
     ordered: Annotated[
         bool | None,
         option(
             "--ordered",
-            "The left system was shown first. Default: if a pair has both orders.",
+            "Declare that the left system was shown first. Default: if both orders occur.",
             _ITEMS,
         ),
     ] = None
@@ -348,7 +346,7 @@ class Judges(Options):
         list[str] | None,
         column(
             "--judge",
-            "Column of a judge's labels or scores; --actual is empty where nobody labelled. "
+            "Column of labels or scores from a judge, if --actual is partly empty. "
             "Repeat for several.",
             _TRUTH,
         ),
@@ -357,7 +355,7 @@ class Judges(Options):
         str | None,
         column(
             "--transfer",
-            "The labelled rows come from elsewhere, and only the judge's error rates carry over.",
+            "Use labels from another population: only the judge's error rates carry over.",
             _TRUTH,
             "errors",
         ),
@@ -372,7 +370,7 @@ class Raters(Options):
         str | None,
         column(
             "--raters",
-            "Columns of the labels of several raters. Any rater may be wrong.",
+            "Columns of labels from several raters, any of whom may be wrong.",
             _TRUTH,
             "ANN,BOB,LLM",
         ),
@@ -405,15 +403,13 @@ class Results(Options):
 
     data_set: Annotated[
         str | None,
-        column(
-            "--data-set", "Column of the data sets in a table of results, long or wide.", _TABLES
-        ),
+        column("--data-set", "Column of data sets in a table of results, long or wide.", _TABLES),
     ] = None
     classifier: Annotated[
         str | None,
         column(
             "--classifier",
-            "Column of the classifiers in a table of results, or of TP, FN, FP and TN.",
+            "Column of classifiers in a table of results, or of TP, FN, FP and TN.",
             _TABLES,
         ),
         BelongsWith("--data-set, or a table of TP, FN, FP and TN"),

@@ -21,7 +21,7 @@ NEXT = """What to try next
 class Demo(Options):
     """Where the demo writes, and its seed."""
 
-    out: Annotated[Path, typer.Option("--out", help="Folder for tables and pictures.")] = Path(
+    out: Annotated[Path, typer.Option("--out", help="Folder for tables and plots.")] = Path(
         "bayescm-demo"
     )
     seed: Annotated[int, typer.Option("--seed", help="Seed of the split and of all draws.")] = 1
@@ -129,7 +129,7 @@ def sampler_options(texts):
         name, _, value = text.partition("=")
         if name not in OPTIONS:
             todo = suggest(name, OPTIONS) or "write e.g. --sampler target_accept=0.99"
-            raise fail("the sampler has no such option", name, OPTIONS, todo)
+            raise fail("The sampler has no option {}", name, OPTIONS, todo)
         try:
             options[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError):  # a name, such as "pymc"

@@ -37,8 +37,12 @@ def read(options: Any, name: str | None = None, *, measures: Any = None) -> Any:
     if options.file is None:
         return from_cells_options(options)
     if counts := sorted({"tn", "matrix"} & given(options)):
-        what = f"FILE and --{counts[0]} both have counts"
-        raise fail(what, str(options.file), "one of them", f"leave FILE or --{counts[0]} out")
+        raise fail(
+            f"The counts are given twice, in {{}} and with --{counts[0]}",
+            str(options.file),
+            "",
+            f"leave FILE or --{counts[0]} out",
+        )
     is_by_options = name is None
     name = name or type_of_options(options)
     columns = _columns_of_types()
@@ -74,15 +78,18 @@ def type_of_options(options: Any) -> str:
     if len(names) > 1:
         # A judge, raters or a table may have columns that mean something else elsewhere.
         columns = sorted({options.written(word) for name in names for word in found[name]})
-        what = f"{' and '.join(columns)} are columns of different types of evidence"
-        raise fail(what, ..., "", "leave one of them out")
+        raise fail(
+            f"{' and '.join(columns)} are for different types of evidence",
+            ...,
+            "",
+            "leave one of them out",
+        )
     if names:
         return names[0]
     for word in ("item", "system"):
         if word in passed:
-            what = f"--{word} is a column of scores, attempts and counts of items"
             todo = f"add --score, --correct, or --tp, --fp and --fn to --{word}"
-            raise fail(what, ..., "", todo)
+            raise fail(f"--{word} is for scores, attempts or counts of items", ..., "", todo)
     return "counts"
 
 
@@ -96,12 +103,18 @@ def from_cells_options(options: Any) -> xr.DataArray:
         if len(missing) == len(cells) or not options.has("tn"):
             check_file(options)
         if missing:
-            allowed = "--tp, --fn, --fp and --tn, or --matrix"
-            raise fail(f"Missing option {' '.join(missing)}", ..., allowed, "give all four counts")
+            raise fail(
+                f"Missing option {' '.join(missing)}",
+                ...,
+                "",
+                "pass all of --tp, --fn, --fp and --tn, or --matrix",
+            )
         return from_cells(**{name: _whole(name, count) for name, count in cells.items()})
     if len(missing) < len(cells):
         single = " ".join(f"--{name}" for name in cells if f"--{name}" not in missing)
-        raise fail("two matrices", f"--matrix and {single}", "one of them", "choose one")
+        raise fail(
+            f"Two matrices are given, with --matrix and {single}", ..., "", "leave one of them out"
+        )
     labels, positive = options.labels, options.positive
     if labels is None and str(positive).isdecimal():
         positive = int(positive)  # without --label the classes are the numbers from 0 on
@@ -113,7 +126,7 @@ def _whole(name, text):
         return int(text)
     except ValueError:
         todo = f"write --{name} 65, or pass FILE if it is a column"
-        raise fail(f"--{name} is not a whole number", text, "", todo) from None
+        raise fail(f"--{name} must be a whole number", text, "", todo) from None
 
 
 def _counts(text):
@@ -121,7 +134,7 @@ def _counts(text):
         return [[int(count) for count in row.split(",")] for row in text.strip(";").split(";")]
     except ValueError:
         todo = 'write it as --matrix "50,2,1;3,40,7;0,5,45"'
-        raise fail("cannot read --matrix", text, "rows of counts", todo) from None
+        raise fail("--matrix {} cannot be read as rows of counts", text, "", todo) from None
 
 
 def predictions(options: Any, by: Mapping[str, str] | None = None) -> Any:
@@ -152,8 +165,9 @@ def groups_and_slices(options: Any) -> list[str]:
     """Return the columns of ``--group`` and ``--by``, or raise an error if one is there twice."""
     columns = [*_several(options, "group"), *_several(options, "by")]
     if twice := [name for name in columns if columns.count(name) > 1]:
-        what = "a column of --group and --by is named twice"
-        raise fail(what, twice[0], "each column once", "leave one of them out")
+        raise fail(
+            "--group and --by both name the column {}", twice[0], "", "name each column once"
+        )
     return columns
 
 
@@ -167,14 +181,14 @@ def _single(options, name, default=None):
     """Return the one column of an option that other types of evidence may repeat."""
     columns = _several(options, name)
     if len(columns) > 1:
-        raise fail(f"several columns --{name}", columns, "one", f"pass --{name} once")
+        raise fail(f"--{name} takes one column; got {{}}", columns, "", f"pass --{name} once")
     return columns[0] if columns else default
 
 
 def _needed(options, name):
     """Return the columns of an option that has no usual name."""
     if not (columns := _several(options, name)):
-        raise fail(f"Missing option --{name}", ..., "a column", f"name it by --{name}")
+        raise fail(f"Missing option --{name}", ..., "", f"name the column with --{name}")
     return columns
 
 
@@ -194,8 +208,12 @@ def counts(
     by = parts_of(options) if by is None else by
     if is_table(File(options.file, **_records(options)), options.get("actual"), predicted):
         if by:
-            what, allowed = "a confusion table has no columns of parts", "one row per example"
-            raise fail(what, [*by.values()], allowed, "pass the file of predictions")
+            raise fail(
+                "A confusion matrix has no columns {}",
+                [*by.values()],
+                "",
+                "pass the file of predictions, with one row per example",
+            )
         table = read(
             options.file,
             **classes,
@@ -419,8 +437,9 @@ def probabilities(options: Any) -> xr.Dataset:
         return scores(options, probability, constructor)
     if not all(named) or len(pairs) < 3:
         todo = "write --probability cat=p_cat --probability dog=p_dog --probability fox=p_fox"
-        allowed = "CLASS=COLUMN of three classes or more"
-        raise fail("classes by column", probability, allowed, todo)
+        raise fail(
+            "--probability {} must be CLASS=COLUMN for three or more classes", probability, "", todo
+        )
 
     columns = [column for _, _, column in pairs]
 
@@ -441,15 +460,27 @@ def results(options: Any, measures: list[str] | None = None) -> xr.Dataset:
     from bayescm.evidence.results import from_results
 
     if measures is not None and len(measures) > 1:
-        raise fail("results are of one measure", measures, "one --measure", "ask one by one")
+        raise fail(
+            "A table of results has one measure, but --measure names {}",
+            measures,
+            "",
+            "pass one --measure",
+        )
     file, separators = options.file, _separators(options) | _records(options)
     data_set, classifier = options.data_set, options.classifier or "classifier"
     measure, names = measures[0] if measures else None, File(file, **_records(options)).names
     keys = [name for name in (data_set, classifier, "repeat", "fold", "run") if name in names]
     if data_set not in names:
-        raise fail("no column of data sets", data_set, names, "name it by --data-set")
+        raise fail(
+            "The file has no column of data sets, {}", data_set, names, "name it with --data-set"
+        )
     if classifier != "classifier" and classifier not in names:
-        raise fail("no column of classifiers", classifier, names, "name it by --classifier")
+        raise fail(
+            "The file has no column of classifiers, {}",
+            classifier,
+            names,
+            "name it with --classifier",
+        )
     values = [name for name in names if name not in keys]
     if measure in values and classifier in keys:
         values = [measure]
@@ -487,8 +518,12 @@ def item_counts(options: Any) -> Any:
     columns = {name: options.get(name) or name for name in ("tp", "fp", "fn")}
     names = _columns(options, "item", "system", "group")
     if "system" in names and "item" not in names:
-        todo = "name the column of the items by --item"
-        raise fail("--system needs --item: systems are compared item by item", ..., "", todo)
+        raise fail(
+            "--system needs --item, because systems are compared item by item",
+            ...,
+            "",
+            "name the column of items with --item",
+        )
     keywords = {"numbers": [*columns.values()], **_separators(options), **_records(options)}
     frame = read_columns(options.file, [], by=[*names.values()], **keywords)
     frame = frame.rename(columns={column: name for name, column in columns.items()})
@@ -503,8 +538,12 @@ def item_counts(options: Any) -> Any:
     for name, rows in systems.items():
         of_item = rows.set_index(names["item"])
         if of_item.index.has_duplicates or {*of_item.index} != {*items}:
-            what = f"system {name!r} has other items than {next(iter(systems))!r}, or one twice"
-            raise fail(what, ..., "one row for each item and system", "complete the file")
+            raise fail(
+                f"System {name!r} has other items than {next(iter(systems))!r}, or an item twice",
+                ...,
+                "",
+                "the file needs one row for each item and system",
+            )
         tables[name] = of_item.loc[items, ["tp", "fp", "fn"]].reset_index(drop=True)
     group = {"group": first[names["group"]]} if "group" in names else {}
     return from_item_counts(tables, item=items, **group)
@@ -520,8 +559,7 @@ def _two_numbers(option, text):
     try:
         low, high = map(float, text.split(","))
     except ValueError:
-        todo = f"write it as {option} 0,1"
-        raise fail(f"cannot read {option}", text, "two numbers", todo) from None
+        raise fail(f"{option} must be two numbers", text, "", f"write e.g. {option} 0,1") from None
     return low, high
 
 
@@ -557,11 +595,18 @@ def multilabel(options: Any, *, separator_means_type: bool = False) -> Any:
         are_lists |= of_lists
     if are_lists and not separator_means_type and "separator" in options.on_command_line():
         todo = "leave --separator out"
-        raise fail("--separator has no effect: the fields are lists of labels", ..., "", todo)
+        raise fail(
+            "--separator has no effect, because the fields are lists of labels", ..., "", todo
+        )
     if not any(len(labels) > 1 for rows in sets.values() for labels in rows):
-        todo = "name what stands between them; of one label each: bayescm summary"
         got = f"--separator {separator!r}"
-        raise fail("no field holds several labels", got, "a separator of the file", todo)
+        raise fail(
+            "No field contains several labels: {} occurs nowhere in the file",
+            got,
+            "",
+            "name the text between labels with --separator; if every row has one label, "
+            "use `bayescm summary`",
+        )
     keywords = {name: frame[column] for name, column in {**columns, **weights}.items()}
     keywords |= options.keywords("weights_are")
     if slices:
@@ -586,22 +631,34 @@ def _of_indicators(options):
     for option, pattern in [("actual", actual), *(("predicted", each) for each in predicted)]:
         if pattern.count("*") != 1:
             todo = f"write e.g. --{option} '{pattern.replace('*', '')}_*'"
-            raise fail("columns of indicators have one * for the label", pattern, "", todo)
+            raise fail("The pattern {} must contain one *, for the label", pattern, "", todo)
     names = File(options.file, **_records(options)).names
     columns = _columns_of_labels(names, [actual, *predicted])
     labels = _several(options, "labels") or list(columns[actual])
     if not labels:
-        todo = "name them with --actual; * is replaced by the label"
-        raise fail("no columns of the truth", actual, names, todo)
+        raise fail(
+            "No column matches the pattern {} of true labels",
+            actual,
+            names,
+            "name the columns with --actual; * is replaced by the label",
+        )
     for pattern, found in columns.items():
         if absent := [label for label in labels if label not in found]:
             name = pattern.replace("*", absent[0])
-            todo = "write it, or name the labels that all have: --label cat --label dog"
-            raise fail(f"no column {name!r}", ..., f"a column of label {absent[0]!r}", todo)
+            raise fail(
+                f"The file has no column {name!r} for the label {absent[0]!r}",
+                ...,
+                "",
+                "add the column, or name the labels that have all columns: --label cat --label dog",
+            )
         further = [name for label, name in found.items() if label not in labels]
         if further and not options.get("labels"):
-            todo = "name the labels: --label cat --label dog"
-            raise fail(f"column {further[0]!r} is of a label without a truth", ..., "", todo)
+            raise fail(
+                f"Column {further[0]!r} belongs to a label without a column of true values",
+                ...,
+                "",
+                "name the labels to use: --label cat --label dog",
+            )
     keys, weights = _columns(options, "group"), options.keywords("weights")
     fields = list(dict.fromkeys(columns[name][label] for name in columns for label in labels))
     numbers = _records(options) | (_separators(options) if weights else {})
@@ -624,7 +681,7 @@ def _of_indicators(options):
 def _columns_of_labels(names, patterns):
     """Return the column of each label by pattern; a column belongs to the longest pattern."""
     if twice := [pattern for pattern in patterns if patterns.count(pattern) > 1]:
-        raise fail("a pattern of columns is named twice", twice[0], "", "name each once")
+        raise fail("The pattern {} is named twice", twice[0], "", "name each pattern once")
     columns: dict[str, dict[str, str]] = {pattern: {} for pattern in patterns}
     for name in names:
         matched = {}
@@ -641,7 +698,9 @@ def _columns_of_labels(names, patterns):
 def _sets_of_labels(column, separator):
     """Return the labels of each field, none of an empty one, and whether the fields are lists."""
     if not separator:
-        raise fail("an empty --separator", "''", "what stands between labels", "write e.g. ';'")
+        raise fail(
+            "--separator is empty", ..., "", "pass the text between labels, e.g. --separator ';'"
+        )
     fields = column.astype(object).tolist()
     lists = {
         place: listed
@@ -652,17 +711,24 @@ def _sets_of_labels(column, separator):
     for place, field in enumerate(fields):
         is_empty = place not in lists and (field is None or field != field)
         if lists and not is_empty and place not in lists:
-            todo = "write all fields as lists, or none"
-            what = f"column {column.name!r} has lists, and a field that is not a list"
-            raise fail(what, field, "", todo)
+            raise fail(
+                f"Column {column.name!r} has lists, but the field {{}} is not a list",
+                field,
+                "",
+                "write all fields of the column as lists, or all as text",
+            )
         labels = [] if is_empty else lists.get(place)
         labels = str(field).split(separator) if labels is None else labels
         labels = [label.strip() for label in labels]
         if len(set(labels)) < len(labels) or "" in labels:
             todo = "correct the field, or name another --separator; tags of tokens, with a tag "
             todo += "for each word, are counted by entity: bayescm.from_item_counts in Python"
-            what = f"column {column.name!r} has a field with an empty or a repeated label"
-            raise fail(what, field, "each label once", todo)
+            raise fail(
+                f"A field of column {column.name!r} has an empty or a repeated label: {{}}",
+                field,
+                "",
+                todo,
+            )
         sets.append(set(labels))
     return sets, bool(lists)
 
@@ -680,7 +746,9 @@ def _list_of_labels(field, column):
         return [str(label) for label in labels]
     if re.search(r"[,'\"]", text):
         todo = 'write JSON, ["cat", "dog"], or labels with a separator between them, cat;dog'
-        raise fail(f"cannot read a list of labels in column {column!r}", text, "", todo)
+        raise fail(
+            f"Column {column!r} has a list of labels that cannot be read: {{}}", text, "", todo
+        )
     return None
 
 
@@ -753,10 +821,15 @@ def preferences(options: Any) -> Any:
 def _answer_and_truth(options):
     if options.answer is None or options.truth is None:
         missing_option = "--truth" if options.answer is None else "--answer"
-        raise fail(f"{missing_option} alone", ..., "--answer and --truth", "name both columns")
+        raise fail(
+            f"{missing_option} is missing: --answer and --truth belong together",
+            ...,
+            "",
+            "name both columns",
+        )
     if options.correct is not None:
         todo = "leave --correct out"
-        raise fail("both --correct and --answer say what is right", ..., "one of them", todo)
+        raise fail("--correct and --answer both define which attempts are correct", ..., "", todo)
     return options.answer, options.truth
 
 
@@ -780,7 +853,7 @@ def check_file(options: Any) -> Path:
     """Return the file, or raise an error if there is none."""
     if options.file is None:
         counts = "; --tp, --fn, --fp and --tn; or --matrix" if options.has("matrix") else ""
-        raise fail("Missing argument FILE", ..., f"FILE{counts}", "name a file")
+        raise fail("Missing argument FILE", ..., "", f"pass FILE{counts}")
     return options.file
 
 
@@ -818,14 +891,18 @@ def check_several(options: Any, evidence: Any) -> None:
         return
     if not has_cells(evidence):
         option = "--system" if "item" in evidence.dims else "several columns"
-        todo = f"name the column of the systems by {option}, or several columns of one file"
+        todo = f"name the column of the systems with {option}, or name several columns"
         if option != "--system":
-            todo = "repeat the option of the column for each system"
-        raise fail("only one system to compare", ..., "two or more", todo)
+            todo = "repeat the option for each system"
+        raise fail("Only one system is given, so there is nothing to compare", ..., "", todo)
     names = options.get("predicted") or ["predicted"]
     judge = " with --judge" if options.get("judge") else ""
-    allowed, todo = "several --predicted", "name another --predicted"
-    raise fail(f"only one classifier to compare{judge}", names, allowed, todo)
+    raise fail(
+        f"Only one classifier is given{judge}, {{}}, so there is nothing to compare",
+        names,
+        "",
+        "repeat --predicted for each classifier",
+    )
 
 
 def at_target(evidence: Any, prevalence: float) -> Any:
@@ -868,17 +945,22 @@ def _concentration(text, counts):
         numbers = []
     if len(numbers) not in (1, 4):
         todo = "write --concentration 0.5, or --concentration 24,13,16,19"
-        raise fail("cannot read --concentration", text, "a number, or TP,FN,FP,TN", todo)
+        raise fail("--concentration {} must be a number, or TP,FN,FP,TN", text, "", todo)
     if len(numbers) == 1:
         return numbers[0]
     if not type_of(counts).has_cells:
         todo = "write --concentration 0.5"
-        raise fail("TP,FN,FP,TN are of two classes", text, "one number", todo)
+        raise fail("--concentration {} has one number per cell of two classes", text, "", todo)
     empty = default(matrices_of(counts))
     if empty.shape != (2, 2) or "positive" not in empty.coords:
         todo = "give one number for all cells"
         labels = empty["actual"].values.tolist()
-        raise fail("TP,FN,FP,TN are of two classes, one positive", labels, "two", todo)
+        raise fail(
+            "TP,FN,FP,TN needs two classes, one of them positive; the classes are {}",
+            labels,
+            "",
+            todo,
+        )
     tp, fn, fp, tn = numbers
     return empty.copy(data=[[tn, fp], [fn, tp]])
 
@@ -887,7 +969,7 @@ def _label_error(texts, counts):
     if "=" not in texts[0]:
         if len(texts) > 1:
             todo = "name the class of each: --label-error sick=0.05 --label-error well=0.01"
-            raise fail("several rates of wrong labels", texts, "one, or one for each class", todo)
+            raise fail("--label-error has several rates without classes: {}", texts, "", todo)
         return _rate(texts[0])
     from bayescm.evidence.outcomes import matrices_of
 
@@ -902,7 +984,7 @@ def _rate(text):
         numbers = tuple(float(number) for number in text.split(","))
     except ValueError:
         todo = "write --label-error 0.05, or --label-error sick=2,38"
-        raise fail("cannot read --label-error", text, "a rate, or A,B", todo) from None
+        raise fail("--label-error {} cannot be read as a rate or as A,B", text, "", todo) from None
     return numbers if len(numbers) > 1 else numbers[0]
 
 
@@ -927,10 +1009,12 @@ def typical_study(counts: xr.DataArray, pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
-            raise fail("no value of a covariate", pair, "NAME=VALUE", "pass e.g. year=2000")
+            raise fail("--typical-study {} must be NAME=VALUE", pair, "", "write e.g. year=2000")
         numeric = name in counts.coords and counts[name].dtype.kind in "iuf"
         try:
             values[name] = float(value) if numeric else value
         except ValueError:
-            raise fail(f"{name} is a number", value, "a number", "pass e.g. year=2000") from None
+            raise fail(
+                f"The value of {name} must be a number", value, "", "write e.g. year=2000"
+            ) from None
     return values

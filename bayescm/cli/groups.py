@@ -38,8 +38,12 @@ def _read(columns):
     else:
         data, dims = evidence.read(columns, name), ["group"] if columns.group else []
     if not dims:
-        todo = "name their columns by --group, or slices of items by --by"
-        raise fail("Missing option --group", ..., "columns of groups or slices", todo)
+        raise fail(
+            "Missing option --group",
+            ...,
+            "",
+            "name the columns of the groups with --group, or slices of items with --by",
+        )
     return data, dims
 
 
@@ -50,7 +54,7 @@ class Gap(Options):
         Literal["range", "ratio", "worst", "deviation"],
         option(
             "--statistic",
-            "Largest minus smallest (range), smallest by largest (ratio), the worst group, or "
+            "Largest minus smallest (range), smallest/largest (ratio), the worst group, or "
             "each group minus the mean of the others (deviation).",
             QUESTION,
         ),
@@ -58,14 +62,17 @@ class Gap(Options):
     delta: Annotated[
         float | None,
         option(
-            "--delta", "Also print the probability of a smaller gap than this.", QUESTION, "NUMBER"
+            "--delta",
+            "Also print the probability that the gap is smaller than this.",
+            QUESTION,
+            "NUMBER",
         ),
     ] = None
     reference: Annotated[
         str | None,
         option(
             "--reference",
-            "Print the gap of every other classifier minus the gap of this one.",
+            "Classifier whose gap is subtracted from the gaps of the others.",
             QUESTION,
             "NAME",
         ),
@@ -85,7 +92,7 @@ def gap(
     prior: Prior,
     output: SafeOutput,
 ) -> None:
-    """How far groups are apart in a measure, or by fairlearn's names: equalized_odds_difference."""
+    """Gap between groups in a measure, or a fairness gap by fairlearn's name."""
     import pandas as pd
 
     from bayescm.answers.gaps import gap
@@ -137,25 +144,32 @@ def _gaps(interval, measure):
 class Slices(Options):
     """Which slices are bad, and how many of them are shown."""
 
-    measure: Annotated[str, option("--measure -m", "The measure.", QUESTION, "NAME")] = "recall"
+    measure: Annotated[
+        str, option("--measure -m", "Measure to compare between slices.", QUESTION, "NAME")
+    ] = "recall"
     threshold: Annotated[
         float | None,
         option(
             "--threshold",
-            "A slice is bad if it is worse than this. Default: the mean of the others.",
+            "Value beyond which a slice is bad. Default: the mean of the other slices.",
             QUESTION,
             "NUMBER",
         ),
     ] = None
     delta: Annotated[
         float,
-        option("--delta", "Without a threshold: worse by more than this.", QUESTION, "NUMBER"),
+        option(
+            "--delta",
+            "Distance from the mean beyond which a slice is bad, without --threshold.",
+            QUESTION,
+            "NUMBER",
+        ),
     ] = 0.0
     fdr: Annotated[
         float,
         option(
             "--fdr",
-            "Acceptable share of false discoveries among the flagged slices.",
+            "Acceptable proportion of false discoveries among the flagged slices.",
             QUESTION,
             "SHARE",
         ),
@@ -179,7 +193,7 @@ class Slices(Options):
 def slices(
     columns: Evidence, question: Slices, interval: Interval, prior: Prior, output: TableAndPlot
 ) -> None:
-    """Which of many slices are bad, the worst first, with the false discoveries to expect."""
+    """List the worst of many slices, with the expected proportion of false discoveries."""
     from bayescm.answers.slices import worst_slices
     from bayescm.cli import evidence
     from bayescm.cli.output import facts, header, show
@@ -243,7 +257,7 @@ class Studies(Covariates):
 def heterogeneity(
     source: StudySource, question: Studies, interval: Interval, output: SafeOutput
 ) -> None:
-    """How much studies of a test differ beyond chance (I2), and what goes with it."""
+    """Heterogeneity between studies of a test (I2), and the effect of covariates."""
     from bayescm.answers.heterogeneity import heterogeneity
     from bayescm.cli.evidence import typical_study
     from bayescm.cli.output import facts, show
@@ -252,8 +266,12 @@ def heterogeneity(
 
     names = File(source.file, **source.keywords("records")).names
     if not {"tp", "fn", "fp", "tn"} <= {name.lower() for name in names}:
-        todo = "give the table of studies such columns"
-        raise fail("not a table of studies", names, "columns TP, FN, FP and TN", todo)
+        raise fail(
+            "A table of studies needs the columns TP, FN, FP and TN; the file has {}",
+            names,
+            "",
+            "rename its columns",
+        )
     studies = read(source.file, **source.keywords("decimal", "thousands"))
     keywords: dict[str, Any] = {**interval.keywords(), **question.keywords("spread")}
     if question.covariate:

@@ -60,19 +60,19 @@ class Question(Contrast, Requirements):
         str,
         option(
             "--of",
-            "Estimand: population (all items like these), finite (the observed clusters or "
+            "Estimand: population (all similar items), finite (the observed clusters or "
             "attempts), or new (one more item).",
             QUESTION,
             "ESTIMAND",
         ),
     ] = "population"
     compare: Annotated[
-        bool, option("--compare", "Print the differences of the systems.", QUESTION)
+        bool, option("--compare", "Print the differences between the systems.", QUESTION)
     ] = False
     ranks: Annotated[bool, option("--ranks", "Print the ranks of the systems.", QUESTION)] = False
     report: Annotated[
         Path | None,
-        option("--report", "Write a report here: .html, .md, .tex or .docx.", OUTPUT, "FILE"),
+        option("--report", "Output file for a report: .html, .md, .tex or .docx.", OUTPUT, "FILE"),
     ] = None
 
 
@@ -83,7 +83,7 @@ class ItemTable(Options):
         bool,
         option(
             "--item-table",
-            "Print the mean score of each item and its correlation with the rest.",
+            "Print the mean score of each item and its correlation with the other items.",
             QUESTION,
         ),
     ] = False
@@ -102,7 +102,7 @@ class ScoreQuestion(ItemTable, Question):
         float | None,
         option(
             "--difference",
-            "Plan the number of items that show this difference of two systems.",
+            "Plan the number of items to show this difference of two systems.",
             QUESTION,
             "NUMBER",
         ),
@@ -164,7 +164,7 @@ def multilabel(
     interval: Interval,
     output: TableAndPlot,
 ) -> int | None:
-    """Any number of labels for each example: f1_micro, f1_macro, recall, hamming_loss ..."""
+    """Several labels for each example: f1_micro, f1_macro, recall, hamming_loss ..."""
     data = _read(columns, question, "multilabel")
     return _answer(data, columns, measures, question, interval, output)
 
@@ -180,7 +180,7 @@ def item_counts(
     interval: Interval,
     output: TableAndPlot,
 ) -> int | None:
-    """Objects found, made up and missed in each item: precision, recall, f1 ..."""
+    """Objects found, invented and missed in each item: precision, recall, f1 ..."""
     data = _read(columns, question, "item counts")
     return _answer(data, columns, measures, question, interval, output)
 
@@ -196,7 +196,7 @@ def attempts(
     interval: Interval,
     output: TableAndPlot,
 ) -> int | None:
-    """One or several answers to each item: mean, pass@4, pass^4, maj@5 ..."""
+    """Repeated answers to each item: mean, pass@4, pass^4, maj@5 ..."""
     from bayescm.cli.output import facts, header, show
 
     tables = question.keywords("item_table")
@@ -220,15 +220,23 @@ def _read(columns, question, name, goals=()):
     asked = [*question.keywords("compare", "ranks", "require", "report"), *goals]
     if len(asked) > 1:
         options = [f"--{name.replace('_', '-')}" for name in asked]
-        raise fail("several questions at once", options, "one of them", "ask one by one")
+        raise fail("{} cannot be combined", options, "", "use one of them at a time")
     directed = {"compare", "ranks", "report"} & {*asked}
     if columns.get("lower_is_better") and not directed:
-        todo = "leave it out, or ask for --compare or --ranks"
-        raise fail("--lower-is-better changes nothing here", ..., "a comparison", todo)
+        raise fail(
+            "--lower-is-better has no effect without a comparison",
+            ...,
+            "",
+            "leave it out, or pass --compare or --ranks",
+        )
     data = evidence.read(columns, name)
     if {"compare", "ranks"} & {*asked} and data.sizes.get("classifier", 1) < 2:
-        todo = "name the column of the systems, or several predictions"
-        raise fail("only one system to compare", f"--{asked[0]}", "two or more", todo)
+        raise fail(
+            "{} needs two or more systems, but only one is given",
+            f"--{asked[0]}",
+            "",
+            "name the column of the systems, or several columns of predictions",
+        )
     return data
 
 

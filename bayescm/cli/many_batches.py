@@ -33,13 +33,17 @@ def counts(columns: Any, batch: str, at: str | None) -> xr.DataArray:
     if len(cells) == len(_CELLS) and columns.predicted not in names:
         if passed := columns.passed() & {"actual", "predicted"}:
             option = f"--{min(passed)}"
-            what = f"{option} has no effect: the file has TP, FN, FP and TN"
-            raise fail(what, ..., "", f"leave {option} out")
+            raise fail(
+                f"{option} has no effect, because the file has columns TP, FN, FP and TN",
+                ...,
+                "",
+                f"leave {option} out",
+            )
         return _of_cells(columns, frame, batch, at, cells)
     if len(cells) > 1 and columns.predicted not in names:
         absent = ", ".join(cell.upper() for cell in _CELLS if cell not in cells)
         todo = "add the columns, with zeros for a class that was not tested"
-        raise fail(f"{Path(columns.file).name} lacks {absent}", ..., "TP, FN, FP and TN", todo)
+        raise fail(f"{Path(columns.file).name} lacks the columns {absent}", ..., "", todo)
     table = evidence.counts(columns, predicted=columns.predicted, by={"batch": batch})
     ids = table["batch"].values
     if at is not None:
@@ -53,27 +57,35 @@ def _of_cells(columns, frame, batch, at, cells):
 
     counts = read_columns(columns.file, [], numbers=list(cells.values()))
     if (again := frame[batch].duplicated()).any():
-        what, todo = "a batch has several rows", "leave one row for each batch"
-        raise fail(what, frame[batch][again].iloc[0], "one row for each", todo)
+        raise fail(
+            "Batch {} has several rows",
+            frame[batch][again].iloc[0],
+            "",
+            "keep one row for each batch",
+        )
     whole = {}
     for name, column in cells.items():
         values = counts[column].to_numpy(float)
         if (wrong := ~(values >= 0) | (values % 1 != 0)).any():
             first = int(np.argmax(wrong))
-            what = f"{column} of batch {frame[batch].iloc[first]!r} is not a number of examples"
-            raise fail(what, values[first].item(), "whole numbers >= 0", "correct it")
+            what = f"{column} of batch {frame[batch].iloc[first]!r} must be a whole number >= 0"
+            raise fail(what, values[first].item(), "", "correct the file")
         whole[name] = values.astype(np.int64)
     if (empty := sum(whole.values()) == 0).any():
-        todo = "leave these rows out, or record each by bayescm monitor add --allow-empty"
+        todo = "leave these rows out, or record each with bayescm monitor add --allow-empty"
         names = frame[batch][empty].tolist()[:5]
-        raise fail("batches have no examples", names, "at least one example each", todo)
+        raise fail("The batches {} have no examples", names, "", todo)
     table = from_cells(**whole)
     if columns.labels is not None or columns.positive is not None:
         labels, positive = columns.labels or [], columns.positive
         if len(labels) != 2 or positive not in labels:
             todo = "add --label for both classes, and --positive"
-            what = "a file of TP, FN, FP and TN has two classes, and one of them is positive"
-            raise fail(what, labels, "two classes and the positive one", todo)
+            raise fail(
+                "A file of TP, FN, FP and TN needs two classes, one of them positive",
+                labels,
+                "",
+                todo,
+            )
         negative = next(label for label in labels if label != positive)
         table = table.assign_coords(
             actual=[negative, positive], predicted=[negative, positive], positive=positive
@@ -87,7 +99,7 @@ def _one_time_each(frame, batch, at):
     pairs = frame[[batch, at]].drop_duplicates()
     if (again := pairs[batch].duplicated()).any():
         todo = "give all rows of a batch the same time"
-        raise fail("a batch has several times", pairs[batch][again].iloc[0], "one", todo)
+        raise fail("Batch {} has several times", pairs[batch][again].iloc[0], "", todo)
     return pairs.set_index(batch)[at]
 
 
@@ -118,7 +130,7 @@ def by_slices(
         except ValueError as problem:
             if not hasattr(problem, "what"):
                 raise
-            what = f"batch {str(name)!r}: {problem.what}"
+            what = f"Batch {str(name)!r}: {problem.what}"
             raise fail(what, problem.value, problem.expected, problem.advice) from None
         yield str(name), batch_evidence, None if times is None else times[name]
 
@@ -130,7 +142,7 @@ def names_and_times(file: str, batch: str, at: str | None) -> pd.DataFrame:
     for name, option in options.items():
         if name not in names:
             noun = "batches" if name == batch else "times"
-            todo = f"{suggest(name, names)} name the column of the {noun} by {option}"
+            todo = f"{suggest(name, names)} name the column of {noun} with {option}"
             raise fail(f"{Path(file).name} has no column {name!r}", ..., names, todo.strip())
     from bayescm.online.encoding import as_utc
 
@@ -140,7 +152,7 @@ def names_and_times(file: str, batch: str, at: str | None) -> pd.DataFrame:
         raise fail(f"{Path(file).name} has no rows", ..., "", todo)
     for name in options:
         if (absent := frame[name].isna().to_numpy()).any():
-            what = f"column {name!r} of {Path(file).name} is empty in {absent.sum()} rows"
+            what = f"Column {name!r} of {Path(file).name} is empty in {absent.sum()} rows"
             raise fail(what, ..., "", "complete these rows, or leave them out")
     for time in [] if at is None else frame[at].unique():
         try:

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import logging
+import re
 import shutil
 import sys
 import tempfile
@@ -49,8 +50,8 @@ class Store(Options):
         Path | None,
         option(
             "--config",
-            f"TOML file of store, classifier, measures, floor ... Default: {NAME}. Command-line "
-            "options override the file.",
+            f"TOML file with store, classifier, measures, floor ... Default: {NAME}. Options on "
+            "the command line override the file.",
             _LEDGER,
             "FILE",
             is_eager=True,
@@ -61,8 +62,8 @@ class Store(Options):
         str,
         option(
             "--store",
-            "The ledger: a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE. An "
-            "address with a password is better given in the environment.",
+            "Ledger: a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE. Set an address "
+            "with a password in the environment.",
             _LEDGER,
             "LEDGER",
             envvar="BAYESCM_STORE",
@@ -78,7 +79,7 @@ class Classifier(Store):
         str | None,
         option(
             "--classifier",
-            "Whose evaluation it is; needed where the store has several.",
+            "Name of the classifier. Needed if the store has several.",
             _LEDGER,
             "NAME",
         ),
@@ -91,11 +92,14 @@ class Forgetting(Options):
     forgetting: Annotated[
         float,
         option(
-            "--forgetting", "Weight of the earlier batches after each new batch.", _ALARMS, "SHARE"
+            "--forgetting",
+            "Weight of earlier batches after each new one, e.g. 0.98.",
+            _ALARMS,
+            "SHARE",
         ),
     ] = 1.0
     window: Annotated[
-        int | None, option("--window", "Number of the latest batches that count.", _ALARMS, "N")
+        int | None, option("--window", "Number of latest batches to use.", _ALARMS, "N")
     ] = None
     order: Annotated[
         str,
@@ -138,8 +142,12 @@ def _season(text: str) -> Any:
     table = read_columns(text, [], by=["batch", "phase"])
     names = table["batch"].map(str)
     if names.duplicated().any():
-        what, todo = f"{Path(text).name} has a batch twice", "leave one of its rows"
-        raise fail(what, names[names.duplicated()].iloc[0], "one phase for each batch", todo)
+        raise fail(
+            f"{Path(text).name} lists the batch {{}} twice",
+            names[names.duplicated()].iloc[0],
+            "",
+            "keep one row for each batch",
+        )
     return dict(zip(names, table["phase"].map(str), strict=True))
 
 
@@ -172,7 +180,7 @@ class Rules(Options):
         int | None,
         option(
             "--reference",
-            "Number of first batches that later ones are compared with.",
+            "Number of first batches to compare later ones with.",
             _ALARMS,
             "N",
         ),
@@ -182,7 +190,7 @@ class Rules(Options):
         list[str] | None,
         option(
             "--tolerance",
-            "Acceptable distance from the value of right probabilities: calibration_slope=0.2.",
+            "Acceptable distance from perfect calibration, e.g. calibration_slope=0.2.",
             _ALARMS,
             "MEASURE=VALUE",
         ),
@@ -199,9 +207,7 @@ class RulesSince(Rules):
 
     since: Annotated[
         str | None,
-        option(
-            "--since", "Only alarms of batches from this time on (ISO 8601, UTC).", _ALARMS, "TIME"
-        ),
+        option("--since", "Earliest time of batches with alarms (ISO 8601, UTC).", _ALARMS, "TIME"),
     ] = None
 
 
@@ -223,7 +229,7 @@ def _by_measure(name, texts) -> dict[str, float]:
         except ValueError:
             measure = ""
         if not measure:
-            raise fail(f"cannot read the {name}", text, "measure=value", "write e.g. recall=0.8")
+            raise fail(f"The {name} must be MEASURE=VALUE", text, "", "write e.g. recall=0.8")
     return values
 
 
@@ -236,9 +242,12 @@ def _concentration(memory, templates):
         return {}
     same = all(labels.coords.equals(templates[0].coords) for labels in templates)
     if not same and "," in str(memory.concentration):
-        what = "TP,FN,FP,TN are of classifiers with the same classes"
-        todo = "ask of one --classifier, or give one number for all cells"
-        raise fail(what, memory.concentration, "classes that are the same", todo)
+        raise fail(
+            "TP,FN,FP,TN as a prior needs classifiers with the same classes",
+            memory.concentration,
+            "",
+            "select one --classifier, or pass one number for all cells",
+        )
     return evidence.prior(memory, templates[0])
 
 
@@ -317,8 +326,12 @@ def _limits_of(limits, measures, variables):
 def _check_has_prior(classifier, table, labels):
     """Raise where a prior is in the table of a classifier of forecasts, whose prior is fixed."""
     if "concentration" in table and "bin" in labels.dims:
-        what = f"concentration is of counts or items, and {classifier!r} has forecasts"
-        raise fail(what, table["concentration"], "", "take concentration out of its table")
+        raise fail(
+            f"`concentration` is for counts or item scores, but {classifier!r} has forecasts: {{}}",
+            table["concentration"],
+            "",
+            "remove concentration from its table",
+        )
 
 
 def _prior_of(group, labels):
@@ -333,8 +346,9 @@ def _prior_of(group, labels):
         return {"concentration": float(group.concentration)}
     except ValueError:
         todo = "write --concentration 0.5"
-        what = "the prior of items is so many at each end, or in each cell"
-        raise fail(what, group.concentration, "one number", todo) from None
+        raise fail(
+            "The prior of item scores is one number; got {}", group.concentration, "", todo
+        ) from None
 
 
 def _parted(keywords, specific):
@@ -366,14 +380,14 @@ class Batch(Options):
         str | None,
         option(
             "--at",
-            "When it was evaluated (ISO 8601, UTC); by default the time that its name is "
-            "(2026-01-31), or else now.",
+            "Time of the batch (ISO 8601, UTC). Default: its name, if it is a time such as "
+            "2026-01-31, or now.",
             _BATCH,
             "TIME",
         ),
     ] = None
     corrects: Annotated[
-        str | None, option("--corrects", "The batch that this one replaces.", _BATCH, "BATCH")
+        str | None, option("--corrects", "Batch that this one replaces.", _BATCH, "BATCH")
     ] = None
 
 
@@ -384,7 +398,7 @@ class BatchClasses(Positive):
         list[str] | None,
         option(
             "--label",
-            "A class. Repeat for all. Default: those of the first batch.",
+            "A class. Repeat for every class. Default: the classes of the first batch.",
             _COLUMNS,
             "LABEL",
         ),
@@ -393,14 +407,14 @@ class BatchClasses(Positive):
         bool,
         option(
             "--no-positive",
-            "Neither of two classes is positive: no recall, no precision.",
+            "Declare that neither class is positive. Recall and precision are not available.",
             _COLUMNS,
         ),
         BelongsWith("predictions of two classes without --positive"),
     ] = False
-    actual: Annotated[
-        str, option("--actual", "Column of the true classes.", _COLUMNS, "COLUMN")
-    ] = "actual"
+    actual: Annotated[str, option("--actual", "Column of true labels.", _COLUMNS, "COLUMN")] = (
+        "actual"
+    )
 
 
 class Predictions(BatchClasses, Separators):
@@ -408,10 +422,10 @@ class Predictions(BatchClasses, Separators):
 
     file: Annotated[
         str,
-        typer.Argument(help="CSV or Parquet file of predictions; - is a CSV on standard input."),
+        typer.Argument(help="CSV or Parquet file of predictions, or - for CSV on standard input."),
     ] = "-"
     predicted: Annotated[
-        str, option("--predicted", "Column of the predicted classes.", _COLUMNS, "COLUMN")
+        str, option("--predicted", "Column of predicted labels.", _COLUMNS, "COLUMN")
     ] = "predicted"
     probability: Annotated[
         str | None,
@@ -424,14 +438,19 @@ class Predictions(BatchClasses, Separators):
     ] = None
     edges: Annotated[
         list[float] | None,
-        option("--edge", "Edge of the bins of probabilities. Repeat for all.", _COLUMNS, "NUMBER"),
+        option(
+            "--edge",
+            "Edge of the bins of probabilities. Repeat for every edge.",
+            _COLUMNS,
+            "NUMBER",
+        ),
         BelongsWith("--probability"),
     ] = None
     score: Annotated[
         str | None,
         option(
             "--score",
-            "Column of item scores, in place of predictions: a row for each item.",
+            "Column of item scores, one row per item.",
             _COLUMNS,
             "COLUMN",
         ),
@@ -440,7 +459,7 @@ class Predictions(BatchClasses, Separators):
         str | None,
         option(
             "--separator",
-            "Several labels per field: the separator between them.",
+            "Separator between several labels in a field.",
             _COLUMNS,
             "CHARACTER",
         ),
@@ -449,7 +468,7 @@ class Predictions(BatchClasses, Separators):
         bool,
         option(
             "--indicators",
-            "A column of 0 and 1 for each label. * is the label: --actual 'true_*'.",
+            "Read a column of 0 and 1 for each label, e.g. --actual 'true_*'.",
             _COLUMNS,
         ),
     ] = False
@@ -457,7 +476,7 @@ class Predictions(BatchClasses, Separators):
         str | None,
         option(
             "--correct",
-            "Column of right answers (1) and wrong ones (0): a row per attempt.",
+            "Column of correct (1) and wrong (0) attempts, one row per attempt.",
             _COLUMNS,
             "COLUMN",
         ),
@@ -465,57 +484,58 @@ class Predictions(BatchClasses, Separators):
     raters: Annotated[
         str | None,
         option(
-            "--raters", "Columns of several raters' labels, ANN,BOB,LLM.", _COLUMNS, "ANN,BOB,LLM"
+            "--raters",
+            "Columns of labels from several raters, e.g. ANN,BOB,LLM.",
+            _COLUMNS,
+            "ANN,BOB,LLM",
         ),
     ] = None
     left: Annotated[
-        str | None, option("--left", "Column of the left system of each vote.", _COLUMNS, "COLUMN")
+        str | None, option("--left", "Column of the left system in each vote.", _COLUMNS, "COLUMN")
     ] = None
     right: Annotated[
         str | None,
-        option("--right", "Column of the right system of each vote.", _COLUMNS, "COLUMN"),
+        option("--right", "Column of the right system in each vote.", _COLUMNS, "COLUMN"),
         BelongsWith("--left"),
     ] = None
     winner: Annotated[
         str,
-        option(
-            "--winner", "Column of the outcomes of votes: left, right or tie.", _COLUMNS, "COLUMN"
-        ),
+        option("--winner", "Column of outcomes: left, right or tie.", _COLUMNS, "COLUMN"),
         BelongsWith("--left and --right"),
     ] = "winner"
     ordered: Annotated[
         bool | None,
         option(
             "--ordered",
-            "The left system was shown first. Default: as in the first batch.",
+            "Declare that the left system was shown first. Default: as in the first batch.",
             _COLUMNS,
         ),
         BelongsWith("--left and --right"),
     ] = None
     gold: Annotated[
         str | None,
-        option("--gold", "Column of the truth, empty where it is not known.", _COLUMNS, "COLUMN"),
+        option("--gold", "Column of gold labels, partly empty.", _COLUMNS, "COLUMN"),
         BelongsWith("--raters"),
     ] = None
     judge: Annotated[
         str | None,
         option(
             "--judge",
-            "Column of a judge's answers; --actual is empty where nobody labelled.",
+            "Column of labels or scores from a judge, if --actual is partly empty.",
             _COLUMNS,
             "COLUMN",
         ),
     ] = None
     item: Annotated[
         str,
-        option("--item", "Column of the names of the items.", _COLUMNS, "COLUMN"),
+        option("--item", "Column of item names.", _COLUMNS, "COLUMN"),
         BelongsWith("--score or --correct"),
     ] = "item"
     range: Annotated[
         str | None,
         option(
             "--range",
-            "The lowest and the highest score there can be, as in 0,1: those of the first batch.",
+            "Lowest and highest possible score, e.g. 0,1. Default: as in the first batch.",
             _COLUMNS,
             "LOW,HIGH",
         ),
@@ -523,7 +543,9 @@ class Predictions(BatchClasses, Separators):
     ] = None
     lower_is_better: Annotated[
         bool,
-        option("--lower-is-better", "Scores are errors, as in the first batch.", _COLUMNS),
+        option(
+            "--lower-is-better", "Treat lower scores as better, as in the first batch.", _COLUMNS
+        ),
         BelongsWith("--score"),
     ] = False
 
@@ -532,7 +554,8 @@ class NewName(Options):
     """Whether a name that the store lacks is a new one, and no slip of the pen."""
 
     new: Annotated[
-        bool, option("--new", "Begin what the store does not have yet beside what it has.", _BATCH)
+        bool,
+        option("--new", "Start a new classifier or challenge in a store that has others.", _BATCH),
     ] = False
 
 
@@ -542,8 +565,12 @@ def _name_to_add_to(source, ledger):
         return source.classifier
     names = ledger.classifiers()
     if names and names != [_UNNAMED]:
-        what, todo = "whose batch is it? The store has named classifiers", "pass --classifier"
-        raise fail(what, ..., names[:20], f"{todo} {names[0]!r}; nothing was recorded")
+        raise fail(
+            "Nothing was recorded: the batch names no classifier, but the store has named ones",
+            ...,
+            names[:20],
+            "pass --classifier",
+        )
     return _UNNAMED
 
 
@@ -553,14 +580,14 @@ _UNNAMED = "classifier"  # the name of one in whose store there is no other
 def _check_is_no_slip(what, name, names, is_new):
     """Raise where a store has other names, and nobody says that this one is new."""
     if names and name not in names and not is_new:
-        todo = f"{suggest(name, names)} nothing was recorded: add --new to begin another one"
-        raise fail(f"no such {what} in the store", name, names[:20], todo)
+        todo = f"{suggest(name, names)} Nothing was recorded. Add --new to start another one"
+        raise fail(f"The store has no {what} {{}}", name, names[:20], todo)
 
 
 class NamedBatch(Batch):
     """The name of a batch, when it was evaluated and which one it replaces."""
 
-    batch_id: Annotated[str, option("--batch", "Name of the batch, taken once.", _BATCH, "NAME")]
+    batch_id: Annotated[str, option("--batch", "Name of the batch, used once.", _BATCH, "NAME")]
     allow_empty: Annotated[
         bool,
         option("--allow-empty", "Record a file without rows as an empty batch.", _BATCH),
@@ -569,7 +596,7 @@ class NamedBatch(Batch):
 
 @command()
 def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: NewName) -> None:
-    """Record a batch: predictions, scores, labels, attempts, ratings, votes. Idempotent."""
+    """Record a batch of predictions, scores, labels, attempts, ratings or votes."""
     from bayescm.online.encoding import time_of_name
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor
@@ -593,7 +620,7 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
         batch.refuse_unread()
         with warnings.catch_warnings():
             # The name is a new one, as --new or the file says.
-            warnings.filterwarnings("ignore", "This batch begins classifier")
+            warnings.filterwarnings("ignore", "The batch was recorded for a new classifier")
             added = monitor.add(name, table, **keywords)
     # A store without a ledger gets one only now, after a trial in memory: had the batch been
     # refused there, a mistyped address would leave no empty ledger behind.
@@ -615,7 +642,7 @@ def _type_of_batch(columns):
     columns_of_types = [option for option in types if columns.get(option) is not None]
     if len(columns_of_types) > 1:
         options = [f"--{option}" for option in columns_of_types]
-        raise fail("a batch is of one type", options, "one of them", "leave the others out")
+        raise fail("{} are for different types of evidence", options, "", "pass one of them")
     return types[columns_of_types[0]] if columns_of_types else _counts
 
 
@@ -646,16 +673,16 @@ def _classes_of(columns, template):
         yield
     except ValueError as problem:
         what = getattr(problem, "what", "")
-        is_new = what.endswith(("is not a class", "has an unknown label"))
+        is_new = re.search("which is not (a class|in )|has an unknown label", what)
         if not is_new or template is None or "labels" in columns.passed():
             raise
         facts = {**template.attrs, **template.coords}
         dim = next(name for name in ("actual", "label", "labels") if name in facts)
         labels = [getattr(label, "item", lambda label=label: label)() for label in facts[dim]]
-        todo = "correct the labels, or add a class by bayescm monitor classes --add"
+        todo = "correct the labels, or add a class with bayescm monitor classes --add"
         if facts.get("positive") is not None:
-            todo = "correct the labels, or begin another classifier: --classifier NAME --new"
-        allowed = f"the classes of the ledger, {labels}"
+            todo = "correct the labels, or start another classifier: --classifier NAME --new"
+        allowed = f"one of the classes in the ledger, {labels}"
         raise fail(problem.what, problem.value, allowed, todo) from None
 
 
@@ -723,9 +750,14 @@ def _ask_for_positive(columns, labels, has_positive):
     """Raise where nothing says which of two classes is positive: it is said once for good."""
     if has_positive or len(labels) > 2 or columns.no_positive:
         return
-    what = "the first batch says for good which class is positive, and none is named"
-    todo = f"which of {' and '.join(map(repr, labels))} is it? Pass --positive {labels[-1]}, or "
-    raise fail(what, ..., "", todo + "--no-positive where neither is")
+    raise fail(
+        "The first batch fixes the positive class, but it names no class",
+        ...,
+        "",
+        "which class is positive? Pass "
+        f"{' or '.join(f'--positive {label}' for label in labels)}, or --no-positive if "
+        "neither is positive",
+    )
 
 
 def _forecasts(columns, template):
@@ -757,7 +789,12 @@ def _forecasts_of_classes(columns, template):
     names = [column for _, _, column in pairs]
     if len(pairs) < 3 or not all(names):
         todo = "write --probability cat=p_cat,dog=p_dog,fox=p_fox"
-        raise fail("classes by column", columns.probability, "CLASS=COLUMN of three or more", todo)
+        raise fail(
+            "--probability {} must be CLASS=COLUMN for three or more classes",
+            columns.probability,
+            "",
+            todo,
+        )
     known = [] if template is None else template.attrs.get("labels", [])
     numeric = _are_numbers(known)
     frame = read_columns(columns.file, [columns.actual], numbers=names, numeric_labels=numeric)
@@ -864,13 +901,13 @@ class ManyBatches(Options):
     """The columns of a file of many batches."""
 
     batch_column: Annotated[
-        str, option("--batch-column", "Column of the names of the batches.", _BATCH, "COLUMN")
+        str, option("--batch-column", "Column of batch names.", _BATCH, "COLUMN")
     ] = "batch"
     at_column: Annotated[
         str | None,
         option(
             "--at-column",
-            "Column of their times (ISO 8601, UTC). Default: their names, or else now.",
+            "Column of batch times (ISO 8601, UTC). Default: the names if they are times.",
             _BATCH,
             "COLUMN",
         ),
@@ -881,7 +918,7 @@ class ManyBatches(Options):
 def import_(
     source: Classifier, columns: Predictions, batches: ManyBatches, beginning: NewName
 ) -> None:
-    """Record many batches of one file: rows of examples, or a row of TP, FN, FP, TN for each."""
+    """Record many batches from one file, by example or as TP, FN, FP and TN."""
     from bayescm.cli import many_batches
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor
@@ -927,7 +964,7 @@ def import_(
                 number = len({*many_batches.names_of(evidence)})
             with warnings.catch_warnings():
                 if is_new:  # the trial has given them
-                    warnings.filterwarnings("ignore", ".*have the very same counts")
+                    warnings.filterwarnings("ignore", ".*are identical to other batches")
                 added = monitor.extend(evidence)
     print(f"{added} batches of {classifier} recorded, {number - added} were there already")
 
@@ -937,25 +974,35 @@ class ClassChanges(Options):
 
     rename: Annotated[
         list[str] | None,
-        option("--rename", "New name of a class, old=new. Repeat for several.", _BATCH, "OLD=NEW"),
+        option(
+            "--rename", "New name of a class, as OLD=NEW. Repeat for several.", _BATCH, "OLD=NEW"
+        ),
     ] = None
     add_class: Annotated[
         list[str] | None,
-        option("--add", "Name of a further class. Repeat for several.", _BATCH, "CLASS"),
+        option("--add", "Name of an additional class. Repeat for several.", _BATCH, "CLASS"),
     ] = None
     challenge: Annotated[
-        str | None, option("--challenge", "Name of a challenge instead.", _LEDGER, "NAME")
+        str | None,
+        option(
+            "--challenge",
+            "Challenge whose classes change, instead of a classifier.",
+            _LEDGER,
+            "NAME",
+        ),
     ] = None
 
 
 @command("bayescm monitor classes --store eval.db --rename buy=sales --add legal")
 def classes(source: Classifier, changes: ClassChanges) -> None:
-    """Rename classes and add further ones: the history goes on with the new names."""
+    """Rename or add classes. The history continues with the new names."""
     from bayescm.online.ledger import Ledger
 
     if changes.challenge is not None and source.classifier is not None:
-        what, todo = "classes of a classifier, or of a challenge", "leave --classifier out"
-        raise fail(what, changes.challenge, "one of them", todo)
+        todo = "leave --classifier out"
+        raise fail(
+            "--challenge {} and --classifier cannot be combined", changes.challenge, "", todo
+        )
     with Ledger(source.store, create=False) as ledger:
         name = changes.challenge or source.classifier or ledger.only_classifier()
         labels = ledger.classes(name)
@@ -975,9 +1022,7 @@ def _renamed(text, labels):
     split = next((at for at in places if text[:at] in names), places[0] if places else -1)
     old, new = text[:split], text[split + 1 :]
     if split < 1 or not new.strip():
-        raise fail(
-            "cannot read the new name of a class", text, "old=new", "write --rename buy=sales"
-        )
+        raise fail("--rename {} must be OLD=NEW", text, "", "write e.g. --rename buy=sales")
     return old, new
 
 
@@ -1004,7 +1049,7 @@ class AllClassifiers(Store):
 def status(
     source: AllClassifiers, memory: Memory, rules: Rules, interval: Interval, output: Output
 ) -> None:
-    """Show what is known now, since the latest change, of every classifier in the store."""
+    """Show the current results of every classifier, since the latest change."""
     import pandas as pd
 
     from bayescm.cli.output import show
@@ -1068,14 +1113,14 @@ class BatchEstimand(Options):
         str | None,
         option(
             "--of",
-            "The measure itself (parameter, the default), or predictive.",
+            "Estimand: parameter (the default) or predictive (the next batch).",
             QUESTION,
             "ESTIMAND",
         ),
     ] = None
     n: Annotated[
         int | None,
-        option("--n", "Examples of the next batch.", QUESTION, "N"),
+        option("--n", "Size of the next batch. Needs --of predictive.", QUESTION, "N"),
         BelongsWith("--of predictive"),
     ] = None
 
@@ -1089,7 +1134,7 @@ class Latest(Options):
     """How many batches are shown."""
 
     last: Annotated[
-        int | None, option("--last", "Number of the latest batches to show.", QUESTION, "N")
+        int | None, option("--last", "Number of latest batches to show.", QUESTION, "N")
     ] = None
 
 
@@ -1103,7 +1148,7 @@ def history(
     latest: Latest,
     output: Output,
 ) -> None:
-    """Show the interval of every measure after every batch."""
+    """Show the interval of every measure after each batch."""
     from bayescm.cli.output import show
     from bayescm.evidence.registry import TYPES
 
@@ -1127,11 +1172,13 @@ class Unacknowledged(Options):
     """What becomes of alarms that nobody has acknowledged."""
 
     new: Annotated[
-        bool, option("--new", "Only alarms that have not been acknowledged.", QUESTION)
+        bool, option("--new", "List only alarms that have not been acknowledged.", QUESTION)
     ] = False
     exit_code: Annotated[
         bool,
-        option("--exit-code", "Leave with status 1 where an alarm is not acknowledged.", QUESTION),
+        option(
+            "--exit-code", "Exit with status 1 if an alarm has not been acknowledged.", QUESTION
+        ),
     ] = False
 
 
@@ -1171,7 +1218,7 @@ def _of_single_classifier(table: Any) -> list[str]:
 def alarms(
     source: AllClassifiers, memory: Memory, rules: RulesSince, new: Unacknowledged, output: Output
 ) -> int:
-    """List the alarms so far, of all classifiers."""
+    """List the alarms so far, for all classifiers."""
     from bayescm.cli.output import show
     from bayescm.online.rules import BETTER
 
@@ -1197,7 +1244,7 @@ def _number_of_alarms(number):
 
 @command()
 def incidents(source: AllClassifiers, memory: Memory, rules: RulesSince, output: Output) -> None:
-    """List the incidents so far: alarms that belong together, and which are open."""
+    """List the incidents so far: groups of related alarms, and whether they are open."""
     from bayescm.cli.output import show
 
     since = rules.since
@@ -1219,16 +1266,23 @@ class Acknowledgement(Options):
 
     batch: Annotated[
         list[str] | None,
-        option("--batch", "Only alarms that this batch raised. May be repeated.", QUESTION, "NAME"),
+        option(
+            "--batch",
+            "Batch whose alarms to acknowledge. Default: all. Repeat for several.",
+            QUESTION,
+            "NAME",
+        ),
     ] = None
-    note: Annotated[str, option("--note", "What was found, kept beside it.", QUESTION, "TEXT")] = ""
+    note: Annotated[
+        str, option("--note", "Note to store with the acknowledgement.", QUESTION, "TEXT")
+    ] = ""
 
 
 @command()
 def acknowledge(
     source: Classifier, memory: Memory, rules: RulesSince, acknowledgement: Acknowledgement
 ) -> None:
-    """Acknowledge the alarms of the same rules: they are no longer new."""
+    """Acknowledge the alarms of these rules, so that they are no longer new."""
     note = acknowledgement.note
     monitor, limits = _monitor(source, memory, rules)
     with monitor:
@@ -1254,7 +1308,7 @@ class Picture(Options):
 def plot(
     source: AllClassifiers, memory: Memory, rules: Rules, interval: Interval, picture: Picture
 ) -> None:
-    """Draw the history with its alarms; of several classifiers a file for each."""
+    """Plot the history with its alarms, one file per classifier."""
     from bayescm.cli.output import save_picture
 
     path, asked = picture.out, interval.keywords()
@@ -1263,7 +1317,7 @@ def plot(
         for name, monitor, limits in _of_each(source, [memory, rules])
     }
     if not figures:
-        raise fail("the store has no classifiers", ..., "a batch", "add a batch first")
+        raise fail("The store has no classifiers", ..., "", "add a batch first")
     picture.refuse_unread()
     files = _files_of(path, list(figures))
     for name, figure in figures.items():
@@ -1292,23 +1346,28 @@ class Challenge(Store):
         str | None,
         option(
             "--measure -m",
-            "With the first batch, and so the next three: what the challenger is to be better "
-            "at; default accuracy.",
+            "Measure in which the challenger should be better, set with the first batch. "
+            "Default: accuracy.",
             _LEDGER,
             "NAME",
         ),
     ] = None
     margin: Annotated[
-        float | None, option("--margin", "By how much, at least; default 0.", _LEDGER, "NUMBER")
+        float | None,
+        option("--margin", "Smallest improvement for a promotion. Default: 0.", _LEDGER, "NUMBER"),
     ] = None
     prob: Annotated[
         float | None,
         option(
-            "--prob", "The probability at which it is promoted; default 0.95.", _LEDGER, "SHARE"
+            "--prob",
+            "Probability at which the challenger is promoted. Default: 0.95.",
+            _LEDGER,
+            "SHARE",
         ),
     ] = None
     planned: Annotated[
-        int | None, option("--planned", "The examples that there will be at most.", _LEDGER, "N")
+        int | None,
+        option("--planned", "Largest number of examples in the challenge.", _LEDGER, "N"),
     ] = None
 
     def rule(self) -> dict[str, Any]:
@@ -1322,16 +1381,17 @@ class ChallengeBatch(BatchClasses, Batch):
 
     file: Annotated[
         str | None,
-        typer.Argument(help="CSV or Parquet file of a new batch; without it nothing is added."),
+        typer.Argument(help="CSV or Parquet file of a new batch. Without it, nothing is added."),
     ] = None
     batch_id: Annotated[
-        str | None, option("--batch", "Name of the batch, taken once.", _COLUMNS, "NAME")
+        str | None, option("--batch", "Name of the batch, used once.", _COLUMNS, "NAME")
     ] = None
     champion: Annotated[
-        str, option("--champion", "Column of the champion's predictions.", _COLUMNS, "COLUMN")
+        str, option("--champion", "Column of predictions from the champion.", _COLUMNS, "COLUMN")
     ] = "champion"
     challenger: Annotated[
-        str, option("--challenger", "Column of the challenger's predictions.", _COLUMNS, "COLUMN")
+        str,
+        option("--challenger", "Column of predictions from the challenger.", _COLUMNS, "COLUMN"),
     ] = "challenger"
 
 
@@ -1339,7 +1399,7 @@ class ChallengeBatch(BatchClasses, Batch):
 def challenge(
     source: Challenge, columns: ChallengeBatch, beginning: NewName, output: Output
 ) -> None:
-    """Add a batch of both, and say whether the challenger is to be promoted."""
+    """Add a batch to a challenge, and show whether the challenger should be promoted."""
     from bayescm.cli import evidence
     from bayescm.cli.output import show
     from bayescm.online.challenge import Challenge, verdict
@@ -1352,8 +1412,7 @@ def challenge(
             table = challenge.history()
     else:
         if columns.batch_id is None:
-            todo = "add --batch monday"
-            raise fail("the batch has no name", ..., "a name, taken once", todo)
+            raise fail("The batch has no name", ..., "", "pass a new name, e.g. --batch monday")
         batch_id, keywords = columns.batch_id, {"at": columns.at, "corrects": columns.corrects}
         ledger, is_new = _ledger(source.store)
         with Challenge(ledger, name, **rule) as challenge:
@@ -1384,19 +1443,20 @@ class Hooks(Options):
         list[str] | None,
         option(
             "--command",
-            "Run this by the shell for each page, which is JSON on its input.",
+            "Shell command to run for each message, with JSON on standard input.",
             _HOOKS,
             "COMMAND",
         ),
     ] = None
     url: Annotated[
-        list[str] | None, option("--url", "Post each page here, as JSON.", _HOOKS, "URL")
+        list[str] | None,
+        option("--url", "Address to post each message to, as JSON.", _HOOKS, "URL"),
     ] = None
     secret: Annotated[
         str | None,
         option(
             "--secret",
-            "Signs what is posted; better given in the environment.",
+            "Secret that signs posted messages. Set it in the environment.",
             _HOOKS,
             "TEXT",
             envvar="BAYESCM_HOOK_SECRET",
@@ -1404,32 +1464,32 @@ class Hooks(Options):
         ),
         BelongsWith("--url"),
     ] = None
-    log: Annotated[bool, option("--log", "Write each page to standard error.", _HOOKS)] = False
+    log: Annotated[bool, option("--log", "Write each message to standard error.", _HOOKS)] = False
     page_format: Annotated[
         str,
-        option("--format", "How pages are written.", _HOOKS, "json|slack|teams|email"),
+        option("--format", "Format of the messages.", _HOOKS, "json|slack|teams|email"),
     ] = "json"
     improvements: Annotated[
-        bool, option("--improvements", "Hand over changes for the better too.", _HOOKS)
+        bool, option("--improvements", "Also send messages about improvements.", _HOOKS)
     ] = False
     dry_run: Annotated[
-        bool, option("--dry-run", "Say what would be handed over; hand over nothing.", _HOOKS)
+        bool, option("--dry-run", "Print the messages without sending them.", _HOOKS)
     ] = False
 
 
 class Pages(Output):
     """How the list of pages is printed."""
 
-    style: Annotated[Format, option("--table", "Format of the table of pages.", OUTPUT)] = (
-        Format.table
-    )
+    style: Annotated[
+        Format, option("--table", "Format of the printed table of messages.", OUTPUT)
+    ] = Format.table
 
 
 @command()
 def notify(
     source: AllClassifiers, memory: Memory, rules: RulesSince, hooks: Hooks, output: Pages
 ) -> int:
-    """Hand over what has opened or closed since; leave with status 1 where that failed."""
+    """Send a message for each opened or closed incident. Exit status 1 on failure."""
     from bayescm.cli.output import show
     from bayescm.online import notify, to_command, to_log, to_url
 
@@ -1440,8 +1500,12 @@ def notify(
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
         receivers.append(to_log(format=form))
     if not receivers:
-        todo = "add --url https://..., --command '...' or --log"
-        raise fail("nobody to hand alarms to", ..., "a URL, a command or the log", todo)
+        raise fail(
+            "No receiver of the alarms is given",
+            ...,
+            "",
+            "pass --url https://..., --command '...' or --log",
+        )
     since, dry_run, improvements = rules.since, hooks.dry_run, hooks.improvements
     asked: dict[str, Any] = {"since": since, "dry_run": dry_run, "improvements": improvements}
     every = list(_of_each(source, [memory, rules]))  # what cannot be asked is refused first
@@ -1462,9 +1526,9 @@ class Server(Options):
 
     host: Annotated[
         str,
-        option("--host", "Where to listen; by default only this machine can ask.", _SERVER, "NAME"),
+        option("--host", "Address to listen on. Default: this machine only.", _SERVER, "NAME"),
     ] = "127.0.0.1"
-    port: Annotated[int, option("--port", "Port.", _SERVER, "N")] = 8710
+    port: Annotated[int, option("--port", "Port to listen on.", _SERVER, "N")] = 8710
     hosts: Annotated[
         list[str] | None,
         option(
@@ -1478,7 +1542,7 @@ class Server(Options):
         str | None,
         option(
             "--token",
-            "What one must know to acknowledge alarms; better given in the environment.",
+            "Token required to acknowledge alarms. Set it in the environment.",
             _SERVER,
             "TEXT",
             envvar="BAYESCM_TOKEN",
@@ -1489,7 +1553,7 @@ class Server(Options):
 
 @command()
 def serve(source: Store, server: Server, memory: Memory, rules: Rules, interval: Interval) -> None:
-    """Serve a dashboard: classifiers, their alarms, challenges; /metrics, /healthz."""
+    """Serve a dashboard of classifiers, alarms and challenges, with /metrics."""
     from bayescm.online import serve
     from bayescm.online.ledger import Ledger
 
@@ -1513,8 +1577,12 @@ def _of_single_classifiers(ledger, config, memory, rules):
             settings["season"] = _season(settings["season"])
         if "concentration" in settings:
             if name not in ledger.classifiers():
-                todo = "add its first batch, or take its concentration out of the file"
-                raise fail("a prior of a classifier without batches", name, "", todo)
+                raise fail(
+                    "The file sets a prior for the classifier {}, which has no batches",
+                    name,
+                    "",
+                    "add its first batch, or remove its concentration from the file",
+                )
             labels = ledger.empty(name)
             _check_has_prior(name, table, labels)
             settings |= _prior_of(of_one, labels)
@@ -1524,7 +1592,7 @@ def _of_single_classifiers(ledger, config, memory, rules):
 
 @command()
 def verify(source: Store, output: Output) -> int:
-    """Check every entry against its hash; leave with status 1 where any is damaged."""
+    """Check every entry against its hash. Exit status 1 if one is damaged."""
     from bayescm.cli.output import show
     from bayescm.online import verify
 
@@ -1536,12 +1604,12 @@ def verify(source: Store, output: Output) -> int:
 class NewFile(Options):
     """The file of a copy."""
 
-    path: Annotated[Path, typer.Argument(help="A new file, itself a ledger.")]
+    path: Annotated[Path, typer.Argument(help="New file, which is itself a ledger.")]
 
 
 @command()
 def backup(source: Store, copy: NewFile) -> None:
-    """Copy the ledger as it is at this moment; others may go on writing."""
+    """Copy the ledger in its current state, also while others write to it."""
     from bayescm.online import backup
 
     table = backup(source.store, copy.path)
@@ -1552,12 +1620,12 @@ def backup(source: Store, copy: NewFile) -> None:
 class Backup(Options):
     """The file of a copy that was made."""
 
-    path: Annotated[Path, typer.Argument(help="What backup wrote.")]
+    path: Annotated[Path, typer.Argument(help="File written by bayescm monitor backup.")]
 
 
 @command()
 def restore(copy: Backup, source: Store) -> None:
-    """Make a new ledger of a backup: a new file, or in an empty database of PostgreSQL."""
+    """Restore a backup to a new file, or to an empty PostgreSQL database."""
     from bayescm.online import restore
 
     table = restore(copy.path, source.store)
@@ -1568,17 +1636,25 @@ class Period(Options):
     """Which batches are summed."""
 
     before: Annotated[
-        str, option("--before", "Sum the batches before this time.", QUESTION, "TIME")
+        str,
+        option(
+            "--before", "Time before which batches are summed (ISO 8601, UTC).", QUESTION, "TIME"
+        ),
     ]
     by: Annotated[
         str,
-        option("--by", "Length of the time whose batches become one.", QUESTION, "day|month|year"),
+        option(
+            "--by",
+            "Period whose batches are summed: day, month or year.",
+            QUESTION,
+            "day|month|year",
+        ),
     ] = "month"
 
 
 @command()
 def roll_up(source: Store, copy: NewFile, period: Period) -> None:
-    """Make a new ledger that keeps the sums of early batches; the old one is not touched."""
+    """Write a new ledger with the early batches summed. The old one is unchanged."""
     from bayescm.online import roll_up
 
     table = roll_up(source.store, copy.path, **period.keywords())
@@ -1594,7 +1670,7 @@ class Export(Output):
 
 @command()
 def export(source: AllClassifiers, output: Export) -> None:
-    """Write every entry of the ledger, corrected ones too: counts, times, labels."""
+    """Export every entry of the ledger, with counts, times and labels."""
     from bayescm.cli.output import show
     from bayescm.online.ledger import Ledger
 

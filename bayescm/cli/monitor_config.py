@@ -55,8 +55,7 @@ def config_file(path: Path | None) -> Path | None:
         return file
     if path is None:
         return None
-    allowed = f"a TOML file such as {NAME}"
-    raise fail("no such file", str(file), allowed, "check the path of --config")
+    raise fail("--config {} does not exist", str(file), "", "check the path of the TOML file")
 
 
 def defaults(file: Path) -> dict[str, Any]:
@@ -89,7 +88,9 @@ def _read(file):
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise fail(f"{file.name} cannot be read", str(problem), "TOML", "check it") from None
+        raise fail(
+            f"{file.name} is not valid TOML: {{}}", str(problem), "", "correct its syntax"
+        ) from None
     _check_keys(file, content, _KEYS)
     hooks = content.pop("notify", {})
     _check(file, "notify", hooks, isinstance(hooks, Mapping), "a table [notify]")
@@ -117,12 +118,12 @@ def _values(file, table):
 def _check_keys(file, content, keys):
     for name in content:
         if name not in keys:
-            raise fail(f"unknown key in {file.name}", name, keys, suggest(name, keys))
+            raise fail(f"{file.name} has an unknown key {{}}", name, keys, suggest(name, keys))
 
 
 def _check(file, name, value, is_right, allowed):
     if not is_right:
-        raise fail(f"{name} in {file.name}", value, allowed, "change it there")
+        raise fail(f"{name} in {file.name} must be {allowed}", value, "", "change it in the file")
 
 
 def _value(file, name, value):

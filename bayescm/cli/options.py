@@ -353,10 +353,10 @@ def check_picture(path: Path | None) -> Path | None:
     path = Path(path)
     if path.suffix not in PICTURES:
         allowed = f"a name ending in {', '.join(PICTURES)}"
-        raise fail("unknown picture format", str(path), allowed, "rename the file")
+        raise fail("A plot cannot be saved as {}", str(path), allowed, "rename the file")
     if not path.parent.is_dir():
         todo = "create it first"
-        raise fail("no such folder", str(path.parent), "an existing folder", todo)
+        raise fail("The folder {} does not exist", str(path.parent), "", todo)
     return path
 
 
@@ -367,7 +367,7 @@ class Measures(Options):
         list[str] | None,
         option(
             "--measure -m",
-            "Measure: f1, mcc, auc, mean, pass@4, fbeta(0.5) ... Repeat for several.",
+            "Measure, e.g. f1, mcc, auc, mean, pass@4 or fbeta(0.5). Repeat for several.",
             QUESTION,
             "NAME",
         ),
@@ -381,7 +381,7 @@ class Covariates(Options):
         list[str] | None,
         option(
             "--covariate",
-            "Column of studies and its typical value: year=2000. Repeat for several.",
+            "Column of studies and its typical value, e.g. year=2000. Repeat for several.",
             MODEL,
             "NAME=VALUE",
         ),
@@ -394,9 +394,7 @@ class Model(Options):
 
     model: Annotated[
         str | None,
-        option(
-            "--model", "Name of the model. Default: the one that fits the evidence.", MODEL, "NAME"
-        ),
+        option("--model", "Name of the model. Default: chosen from the evidence.", MODEL, "NAME"),
     ] = None
 
 
@@ -437,14 +435,19 @@ class Contrast(Options):
         str,
         option(
             "--rope",
-            "Differences below this, or within LOW,HIGH, count as equal.",
+            "Range of differences treated as equivalent: 0.01 for ±0.01, or LOW,HIGH.",
             QUESTION,
             "WIDTH",
         ),
     ] = "0"
     reference: Annotated[
         str | None,
-        option("--reference", "Compare all others with this system only.", QUESTION, "NAME"),
+        option(
+            "--reference",
+            "System to compare the others with. Default: all pairs.",
+            QUESTION,
+            "NAME",
+        ),
     ] = None
 
     def ends(self) -> float | tuple[float, ...]:
@@ -453,8 +456,8 @@ class Contrast(Options):
             numbers = tuple(float(end) for end in self.rope.split(","))
         except ValueError:
             todo = "write e.g. --rope 0.01"
-            what = "the rope must be one or two numbers"
-            raise fail(what, self.rope, "WIDTH or LOW,HIGH", todo) from None
+            what = "The rope must be one or two numbers"
+            raise fail(what, self.rope, "", todo) from None
         return numbers[0] if len(numbers) == 1 else numbers
 
 
@@ -471,7 +474,7 @@ class Interval(Probability):
 
     kind: Annotated[
         Literal["hdi", "eti"],
-        option("--kind", "Highest density (hdi) or equal tails (eti).", QUESTION),
+        option("--kind", "Highest-density (hdi) or equal-tailed (eti) interval.", QUESTION),
     ] = "hdi"
 
 
@@ -496,8 +499,8 @@ class PriorAndLabelErrors(Prior):
         list[str] | None,
         option(
             "--label-error",
-            "Rate of wrong labels: 0.05, 2,38 for Beta(2, 38), or sick=0.05 for one class. "
-            "Repeat for several classes.",
+            "Error rate of the labels: 0.05, 2,38 for Beta(2, 38), or sick=0.05 for one class. "
+            "Repeat for several.",
             MODEL,
             "RATE",
         ),
@@ -551,7 +554,7 @@ class SafeOutput(Output):
     safe_csv: Annotated[
         bool,
         option(
-            "--safe-csv", "Put a ' before text that a spreadsheet would read as a formula.", OUTPUT
+            "--safe-csv", "Put a ' before cells that a spreadsheet would read as formulas.", OUTPUT
         ),
         BelongsWith("--format csv"),
     ] = False
@@ -564,7 +567,7 @@ class Plot(Options):
         Path | None,
         option(
             "--plot",
-            "Write a figure here (.png, .svg or .pdf).",
+            "Output file for a plot (.png, .svg or .pdf).",
             OUTPUT,
             "FILE",
             callback=check_picture,

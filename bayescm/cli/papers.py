@@ -14,16 +14,16 @@ class Simulation(Options):
     name: Annotated[
         str,
         typer.Argument(
-            help="The work, such as wang-li or caelen; an unknown name lists all.",
+            help="Paper, e.g. wang-li or caelen. An unknown name lists all.",
             show_default=False,
         ),
     ]
     table: Annotated[
-        str | None, typer.Option("--table", help="A table of the paper; default all.")
+        str | None, typer.Option("--table", help="Table of the paper. Default: all.")
     ] = None
-    case: Annotated[
-        int | None, typer.Option("--case", help="One case of the table; default all.")
-    ] = None
+    case: Annotated[int | None, typer.Option("--case", help="Case of the table. Default: all.")] = (
+        None
+    )
     replications: Annotated[
         int, typer.Option("--replications", help="Number of simulated data sets in each case.")
     ] = 300
@@ -38,8 +38,8 @@ class Simulation(Options):
         Path | None,
         typer.Option(
             "--out",
-            help="Write the table here (.csv or .parquet). Finished replications are kept in a "
-            "folder beside it: the same command resumes where it stopped.",
+            help="Output file (.csv or .parquet). Finished replications are kept in a "
+            "folder next to it, and the same command resumes there.",
         ),
     ] = None
     seed: Annotated[int, typer.Option("--seed", help="Seed of the simulation.")] = 0

@@ -29,7 +29,12 @@ class Goal(Options):
 
     measure: Annotated[
         list[str] | None,
-        option("--measure -m", "Measure; two with --above. Default: accuracy.", QUESTION, "NAME"),
+        option(
+            "--measure -m",
+            "Measure to plan for. Repeat for two with --above. Default: accuracy.",
+            QUESTION,
+            "NAME",
+        ),
     ] = None
     width: Annotated[
         float | None,
@@ -39,7 +44,7 @@ class Goal(Options):
         list[float] | None,
         option(
             "--above",
-            "Show that the measure is larger than this. Repeat for two measures.",
+            "Value that the measure should exceed. Repeat for two measures.",
             QUESTION,
             "NUMBER",
         ),
@@ -47,7 +52,10 @@ class Goal(Options):
     difference: Annotated[
         float | None,
         option(
-            "--difference", "Compare two classifiers that differ by this much.", QUESTION, "NUMBER"
+            "--difference",
+            "Plan a comparison of two classifiers that differ by this much.",
+            QUESTION,
+            "NUMBER",
         ),
     ] = None
     assurance: Annotated[
@@ -82,7 +90,7 @@ class Expected(Options):
         float | None,
         option(
             "--prevalence",
-            "Proportion of positives: plan in examples (patients), not in positives.",
+            "Proportion of positives, to plan in examples instead of positives.",
             DESIGN,
             "SHARE",
         ),
@@ -90,7 +98,12 @@ class Expected(Options):
     ] = None
     agreement: Annotated[
         float,
-        option("--agreement", "Proportion both get right or both wrong.", DESIGN, "SHARE"),
+        option(
+            "--agreement",
+            "Proportion of examples that both get right or both get wrong.",
+            DESIGN,
+            "SHARE",
+        ),
         BelongsWith("--difference"),
     ] = 0.9
 
@@ -105,12 +118,12 @@ class Certainty(Interval):
     ] = 0.95
     margin: Annotated[
         float,
-        option("--margin", "No worse by more than this: non-inferiority.", QUESTION, "NUMBER"),
+        option("--margin", "Non-inferiority margin, e.g. 0.02.", QUESTION, "NUMBER"),
         BelongsWith("--difference"),
     ] = 0.0
     p_better: Annotated[
         float,
-        option("--p-better", "P(better) to be exceeded.", QUESTION, "SHARE"),
+        option("--p-better", "Required P(better).", QUESTION, "SHARE"),
         BelongsWith("--difference"),
     ] = 0.95
 
@@ -136,9 +149,11 @@ def plan(
     from bayescm.cli.output import show
 
     goals = {f"--{name}": getattr(goal, name) for name in ("width", "above", "difference")}
-    if sum(value is not None for value in goals.values()) != 1:
-        allowed = "--width, --above or --difference"
-        raise fail("only one goal at a time", goals, allowed, "choose one")
+    given = [name for name, value in goals.items() if value is not None]
+    if len(given) != 1:
+        what = "{} are passed together" if given else "No goal is given"
+        todo = "pass exactly one of --width, --above or --difference"
+        raise fail(what, given or ..., "", todo)
     keywords: dict[str, Any] = goal.keywords("assurance", *[name[2:] for name in goals])
     if columns.file is not None:
         _plan_like(columns, goal, keywords, certainty, output)
@@ -147,8 +162,13 @@ def plan(
         keywords |= expected.keywords("expect")
     measures = goal.measure or ["accuracy"]
     if goal.above is None and (len(measures) > 1 or len(keywords.get("expect", [])) > 1):
-        todo = "plan each on its own, or what both must exceed by --above .8 --above .7"
-        raise fail("several measures", measures, "one, or two with --above", todo)
+        raise fail(
+            "{} cannot be planned together",
+            measures,
+            "",
+            "plan each separately; to show that two measures both exceed a value, pass two "
+            "--above, e.g. --above 0.8 --above 0.7",
+        )
     # Of one measure numbers, of two lists of them.
     if len(measures) == 1:
         keywords |= {
@@ -161,7 +181,9 @@ def plan(
     if goal.above is not None:
         keywords |= expected.keywords("prevalence") | certainty.keywords("level")
         if "expect" not in keywords:
-            raise fail("--above needs --expect", ..., "a plausible value", "pass --expect 0.9")
+            raise fail(
+                "--above needs --expect", ..., "", "pass a plausible value, e.g. --expect 0.9"
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the line below the table says it
             frame = planning.plan_above(measure if len(measures) == 1 else measures, **keywords)
@@ -174,8 +196,12 @@ def plan(
     else:
         pilot = {} if expected.pilot is None else {"pilot": _pilot(expected.pilot)}
         if not pilot and "expect" not in keywords:
-            todo = "pass --expect 0.85, or the counts of a pilot, --pilot 65,15,35,30"
-            raise fail("nothing says which value is plausible", ..., "--expect or --pilot", todo)
+            raise fail(
+                "The plan needs a plausible value",
+                ...,
+                "",
+                "pass --expect 0.85, or the counts of a pilot, --pilot 65,15,35,30",
+            )
         keywords |= pilot | certainty.keywords("prob", "kind") | expected.keywords("prevalence")
         frame = planning.plan(measure, **keywords)
 
@@ -197,12 +223,18 @@ def _plan_like(columns, goal, keywords, certainty, output):
     if goal.difference is not None and evidence.type_name(data) == "item scores":
         frame = planning.plan_item_scores(data, **keywords, **certainty.keywords("prob"))
     elif goal.width is None:
-        todo = "plan for --width, or leave FILE out"
-        raise fail("a pilot in a file plans the width of an interval", ..., "--width", todo)
+        raise fail(
+            "A pilot in a file needs --width",
+            ...,
+            "",
+            "plan the width of an interval, or leave FILE out",
+        )
     else:
         names = goal.measure or default_measures(data)[:1]
         if len(names) > 1:
-            raise fail("several measures", names, "one", "plan each on its own")
+            raise fail(
+                "{} cannot be planned together", names, "", "run the command once for each measure"
+            )
         keywords |= {"pilot": data, **certainty.keywords("prob", "kind")}
         frame = planning.plan(names[0], **keywords)
     show(frame, output, f"pilot: {what_is_evaluated(data)}")
@@ -230,8 +262,9 @@ def _pilot(text):
     try:
         tp, fn, fp, tn = (int(count) for count in text.split(","))
     except ValueError:
-        todo = "write them as --pilot 65,15,35,30"
-        raise fail("cannot read --pilot", text, "four counts TP,FN,FP,TN", todo) from None
+        raise fail(
+            "--pilot must be four counts, TP,FN,FP,TN", text, "", "write e.g. --pilot 65,15,35,30"
+        ) from None
     return from_cells(tp=tp, fn=fn, fp=fp, tn=tn)
 
 
@@ -242,14 +275,18 @@ class LabelColumns(Source, Judges, Predictions):
 class Budget(Options):
     """How many examples people can label, of which measure and where they are attribute_dims."""
 
-    measure: Annotated[str, option("--measure -m", "The measure.", QUESTION, "NAME")] = "f1"
-    budget: Annotated[int, option("--budget", "How many more can be labelled.", QUESTION, "N")] = 50
+    measure: Annotated[
+        str, option("--measure -m", "Measure to estimate with the labels.", QUESTION, "NAME")
+    ] = "f1"
+    budget: Annotated[
+        int, option("--budget", "Number of examples that can still be labelled.", QUESTION, "N")
+    ] = 50
     batch: Annotated[
         int | None,
-        option("--batch", "How many of these to choose now; default all.", QUESTION, "N"),
+        option("--batch", "Number of examples to choose now. Default: the budget.", QUESTION, "N"),
     ] = None
     out: Annotated[
-        Path | None, option("--out -o", "Write the chosen rows here (.csv).", OUTPUT, "FILE")
+        Path | None, option("--out -o", "Output file for the chosen rows (.csv).", OUTPUT, "FILE")
     ] = None
     seed: Annotated[
         int, option("--seed", "Seed of the choice within a stratum.", QUESTION, "N")
@@ -261,20 +298,23 @@ class Budget(Options):
     "--budget 50 --out chosen.csv"
 )
 def label(columns: LabelColumns, budget: Budget, interval: Probability, output: SafeOutput) -> None:
-    """Which examples to label next, of those that a judge has seen, to know a measure best."""
+    """Choose the examples to label next among those seen by a judge."""
     from bayescm.cli import evidence
     from bayescm.cli.output import show
     from bayescm.evidence import from_partly_labelled
     from bayescm.planning.labels import choose, plan_labels
 
     if not columns.judge and not columns.predicted:
-        todo = "add --judge llm, --predicted yhat or both"
-        raise fail("nothing to choose by", ..., "what a judge or a classifier said", todo)
+        raise fail(
+            "The examples to label are chosen with a judge or a classifier, but neither is given",
+            ...,
+            "",
+            "pass --judge llm, --predicted yhat or both",
+        )
     out, seed = budget.out, budget.seed
     file = evidence.check_file(columns)
     if out is not None and out.resolve() == file.resolve():
-        todo = "give the rows a file of their own"
-        raise fail("--out is the file itself", str(out), "another name", todo)
+        raise fail("--out {} is the input file", str(out), "", "choose another name")
     data, labels = evidence.partly_labelled_columns(columns)
     labelled = from_partly_labelled(*data, **labels)
     keywords: dict[str, Any] = {"batch": budget.batch, "prob": interval.prob, "random_seed": seed}
@@ -304,16 +344,21 @@ class PlausibleMeasures(Options):
 
     measures: Annotated[
         list[str],
-        option("--measure -m", "A plausible value, recall=0.65; three of them.", QUESTION, "NAME"),
+        option(
+            "--measure -m",
+            "Plausible value of a measure, e.g. recall=0.65. Repeat for three.",
+            QUESTION,
+            "NAME",
+        ),
     ]
     weight: Annotated[
-        float, option("--weight", "How many examples this knowledge is worth.", QUESTION, "N")
+        float, option("--weight", "Number of examples that this knowledge is worth.", QUESTION, "N")
     ]
 
 
 @command("bayescm elicit -m precision=0.6 -m recall=0.65 -m accuracy=0.6 --weight 20")
 def elicit(plausible: PlausibleMeasures, output: Output) -> None:
-    """Prior pseudo-counts of two classes that have three given measures."""
+    """Prior pseudo-counts of two classes from three plausible measures."""
     import pandas as pd
 
     from bayescm import priors
@@ -335,4 +380,4 @@ def _measure_and_value(text):
         return name.strip(), float(value)
     except ValueError:
         todo = "write e.g. -m precision=0.6 -m recall=0.65 -m accuracy=0.6"
-        raise fail("cannot read --measure", text, "NAME=VALUE", todo) from None
+        raise fail("--measure must be NAME=VALUE", text, "", todo) from None

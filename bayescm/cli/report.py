@@ -36,7 +36,7 @@ class Columns(Evidence):
         str | None,
         option(
             "--classifier",
-            "Classifier in the store; with --data-set the column of the classifiers.",
+            "Classifier in the store, or, with --data-set, the column of classifiers.",
             MONITOR,
             "NAME",
         ),
@@ -66,7 +66,7 @@ class Studies(Covariates):
         bool,
         option(
             "--meta-analysis",
-            "Groups are studies of a diagnostic test: columns TP, FN, FP and TN.",
+            "Treat rows as studies of a test, with columns TP, FN, FP and TN.",
             QUESTION,
         ),
         BelongsWith("one table of two classes for each study"),
@@ -82,30 +82,39 @@ class Document(Options):
     style: Annotated[
         str | None,
         option(
-            "--format", "html, md, tex or docx: writes report.html and so on.", OUTPUT, "FORMAT"
+            "--format",
+            "Format of the report if --out is missing: html, md, tex or docx.",
+            OUTPUT,
+            "FORMAT",
         ),
     ] = None
     checklist: Annotated[
         str | None,
         option(
             "--checklist",
-            "Append where each item of a reporting guideline is.",
+            "Reporting guideline whose items are located in the report.",
             OUTPUT,
             "stard|tripod",
         ),
     ] = None
     interactive: Annotated[
-        bool, option("--interactive", "HTML: show numbers of a figure under the mouse.", OUTPUT)
+        bool,
+        option("--interactive", "Show numbers under the mouse in plots of an HTML report.", OUTPUT),
     ] = False
     title: Annotated[str | None, option("--title", "Title of the report.", OUTPUT, "TEXT")] = None
     methods: Annotated[
         Path | None,
-        option("--methods", "Methods text of a paper: .tex, .md or .txt.", OUTPUT, "FILE"),
+        option("--methods", "Output file for a methods text: .tex, .md or .txt.", OUTPUT, "FILE"),
         BelongsWith("a file of evidence"),
     ] = None
     bib: Annotated[
         Path | None,
-        option("--bib", "BibTeX of the methods text; adds to an existing file.", OUTPUT, "FILE"),
+        option(
+            "--bib",
+            "BibTeX file of the methods text. An existing file is extended.",
+            OUTPUT,
+            "FILE",
+        ),
         BelongsWith("--methods"),
     ] = None
     also: Annotated[
@@ -120,7 +129,7 @@ class Document(Options):
     ] = None
     rope: Annotated[
         float,
-        option("--rope", "Differences below this count as equal.", QUESTION, "WIDTH"),
+        option("--rope", "Differences below this are treated as equivalent.", QUESTION, "WIDTH"),
         BelongsWith("several classifiers"),
     ] = 0.0
 
@@ -160,8 +169,12 @@ def report(
     check_path(out, interactive=document.interactive)
     if columns.store is not None or monitored.config is not None:
         if document.interactive:
-            todo = "leave --interactive out; bayescm monitor serve has the pictures"
-            raise fail("a monitor's report has none to point at", "--interactive", "a file", todo)
+            raise fail(
+                "--interactive is not available for a report on a monitor",
+                ...,
+                "",
+                "leave --interactive out; `bayescm monitor serve` has interactive plots",
+            )
         groups = (measures, prior, interval, monitored)
         path = _report_of_monitor(columns, document, *groups, out)
         say(f"written to {path}")
@@ -221,7 +234,7 @@ def _data_sets(data, columns, files, *groups):
     found = {columns.file.stem: data}
     for file in files:
         if file.stem in found:
-            raise fail("two data sets have one name", file.stem, "", "rename a file of --also")
+            raise fail("Two data sets have the name {}", file.stem, "", "rename a file of --also")
         other = copy.copy(columns)
         other.file = file
         found[file.stem] = _evidence(other, *groups)[0]
@@ -231,7 +244,9 @@ def _data_sets(data, columns, files, *groups):
 def _check_methods(path):
     if path.suffix not in _FORMATS:
         allowed = f"a name ending in {', '.join(_FORMATS)}"
-        raise fail("unknown format of a methods text", path.name, allowed, "rename the file")
+        raise fail(
+            "The methods text cannot be written as {}", path.name, allowed, "rename the file"
+        )
 
 
 def _write_methods(data, settings, path, bib):
@@ -263,8 +278,12 @@ def _report_of_monitor(columns, document, measures, prior, interval, monitored, 
     values = {} if config is None else defaults(config)
     store = columns.store or values.get("store")
     if store is None:
-        what = "the file of --config names no store"
-        raise fail(what, str(config), "store = ...", "add --store")
+        raise fail(
+            "{} does not name a store",
+            str(config),
+            "",
+            'add store = "eval.db" to it, or pass --store',
+        )
     groups = [group.with_defaults(values) for group in (measures, prior, monitored)]
     settings = interval.with_defaults(values).keywords() | document.keywords("title")
     with Ledger(store, create=False) as ledger:
@@ -281,7 +300,7 @@ def _path(out, style):
         return Path(f"report.{style or 'html'}")
     if style is not None and out.suffix != f".{style}":
         todo = "leave --format out, or rename the file"
-        raise fail("two formats", f"{out.name}, --format {style}", "one format", todo)
+        raise fail("{} name two formats", f"{out.name}, --format {style}", "", todo)
     return out
 
 
@@ -291,8 +310,13 @@ def _evidence(columns, studies, measures, question, prior, interval) -> tuple[An
     from bayescm.cli.output import ITEM_TYPES
 
     if columns.file is None and not {"tp", "matrix"} & given(columns):
-        todo = "bayescm report FILE --actual y --predicted yhat -o report.html"
-        raise fail("nothing to report on", ..., "a file, counts, or --store", todo)
+        raise fail(
+            "Nothing to report on",
+            ...,
+            "",
+            "pass a file, counts or --store, e.g. bayescm report FILE --actual y "
+            "--predicted yhat -o report.html",
+        )
     name = "counts" if columns.file is None else evidence.type_of_options(columns)
     beside: dict[str, Any] = {}
     if (

@@ -38,12 +38,12 @@ class Curve(Options):
     ] = "roc"
     measure: Annotated[
         str,
-        option("--measure -m", "The measure by threshold: f1, mcc ...", QUESTION),
+        option("--measure -m", "Measure by threshold, e.g. f1 or mcc.", QUESTION),
         BelongsWith("--kind threshold"),
     ] = "f1"
     pointwise: Annotated[
         bool,
-        option("--pointwise", "Pointwise band, not one for the whole curve.", OUTPUT),
+        option("--pointwise", "Plot a pointwise band instead of one for the whole curve.", OUTPUT),
         BelongsWith("--plot"),
     ] = False
 
@@ -124,11 +124,13 @@ class Calibration(Options):
 
     recalibrated: Annotated[
         bool,
-        option("--recalibrated", "By how much recalibration would improve the scores.", QUESTION),
+        option(
+            "--recalibrated", "Print how much recalibration would improve the scores.", QUESTION
+        ),
     ] = False
     corp: Annotated[
         bool,
-        option("--corp", "The picture is the CORP reliability diagram.", OUTPUT),
+        option("--corp", "Plot the CORP reliability diagram.", OUTPUT),
         BelongsWith("--plot"),
     ] = False
 
@@ -147,10 +149,10 @@ def calibration(
     output: TableAndPlot,
 ) -> None:
     """
-    Calibration and proper scores of probabilities, with the calibration curve as a picture.
+    Calibration and proper scores of probabilities, with a plot of the calibration curve.
 
-    With --group they are of all sites there may be, of a new one and of each at hand, and the
-    picture is of the first measure by site.
+    With --group, the results are for the population of sites, a new site and each observed site,
+    and the plot shows the first measure by site.
     """
     from bayescm import curves, plots
     from bayescm.cli import evidence
@@ -185,8 +187,12 @@ def _check_one_sample(option, evidence):
     """Refuse groups and folds: a curve and what recalibration gains are of one sample."""
     for dim in ("group", "fold"):
         if dim in evidence:
-            what = f"{option} is of one sample, not of several {dim}s"
-            raise fail(what, ..., "", f"leave {option} or --{dim} out")
+            raise fail(
+                f"{option} needs one sample, but the file has several {dim}s",
+                ...,
+                "",
+                f"leave {option} or --{dim} out",
+            )
 
 
 def _calibration(evidence, measures, prob):
@@ -213,7 +219,11 @@ class Decision(Options):
 
     threshold: Annotated[
         list[float] | None,
-        option("--threshold", "Act from here on; repeat. Default 0.1, 0.2, ..., 0.9.", QUESTION),
+        option(
+            "--threshold",
+            "Probability from which to act. Repeat for several. Default: 0.1, 0.2, ..., 0.9.",
+            QUESTION,
+        ),
     ] = None
     false_alarm: Annotated[
         float | None, option("--false-alarm", "Cost of a false alarm.", QUESTION)
@@ -221,7 +231,11 @@ class Decision(Options):
     miss: Annotated[float | None, option("--miss", "Cost of a missed positive.", QUESTION)] = None
     promise: Annotated[
         float | None,
-        option("--promise", "Answer only when sure: a risk to keep to, such as 0.05.", QUESTION),
+        option(
+            "--promise",
+            "Largest acceptable risk of answered examples, e.g. 0.05; others abstain.",
+            QUESTION,
+        ),
     ] = None
 
 
@@ -236,7 +250,7 @@ def decide(
     interval: Probability,
     output: TableAndPlot,
 ) -> None:
-    """Net benefit of acting on probabilities; with costs the cost, with a promise the coverage."""
+    """Net benefit of acting on probabilities, expected cost, or coverage."""
     from bayescm import plots
     from bayescm.cli import evidence
     from bayescm.cli.output import header, show
@@ -286,8 +300,7 @@ def _costs(evidence, costs, thresholds, prob):
     from bayescm.curves.decisions import DRAWS_OF_A_TABLE, expected_cost
 
     if None in costs.values():
-        todo = "give the other one too: only their ratio matters for the threshold"
-        raise fail("one cost alone", costs, "--false-alarm and --miss", todo)
+        raise fail("Only one cost is given: {}", costs, "", "pass both --false-alarm and --miss")
     options = {"prob": prob, "draws": DRAWS_OF_A_TABLE}
     curve = expected_cost(evidence, costs, thresholds=thresholds, **options)
     columns = {"cost": curve["cost"], "mean": curve["mean"], **bounds(curve["interval"])}

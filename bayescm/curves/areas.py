@@ -356,13 +356,15 @@ def fold_auc(
     values = number_draws(evidence, "auc", draws=draws, random_seed=random_seed)
     number = values.sizes.get("fold", 1)
     if number < 2:
-        allowed, todo = "two or more folds", "pass `from_scores(..., fold=)`"
-        raise fail("no folds", values.dims, allowed, todo)
+        todo = "pass `from_scores(..., fold=)`"
+        raise fail(
+            "Two or more folds are needed; the scores have the dimensions {}", values.dims, "", todo
+        )
     if rho is None:
         share = float(evidence.coords.get("test_share", 1 / number))
         rho = share / (share + float(evidence.coords.get("train_size", 1 - share)))
     if not 0 <= rho < 1:
-        raise fail("rho must be a correlation", rho, "0 <= rho < 1", "leave it out")
+        raise fail("`rho` must be a correlation, at least 0 and below 1", rho, "", "leave it out")
     mean = values.mean("fold")
     centre = mean.mean("draw")
     # With correlation rho, the variance of the mean of K folds is multiplied by

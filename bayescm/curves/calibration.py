@@ -158,13 +158,18 @@ def _exact(posterior):
     if share <= _MOST_EXACT:
         return []
     exact = f"{100 * share:.3g}% of the forecasts are exactly 0 or 1."
-    return [f"{exact} Where these err more often than their neighbours the band may miss the rest."]
+    return [
+        (
+            f"{exact} If these are wrong more often than their neighbours, the band may "
+            "miss the other forecasts."
+        )
+    ]
 
 
 def _assumed(posterior):
     """Return cautions about the assumptions of bands that allow steps."""
-    rising = "may have a step: the band is that of a curve that never falls."
-    falling = "seems to jump and to fall: the band is of its means over groups of neighbours."
+    rising = "may have a step; the band assumes a curve that never falls."
+    falling = "seems to jump and to fall; the band is for its means over groups of neighbours."
     return [
         f"The curve{whose} {assumption}"
         for method, assumption in (("isotonic", rising), ("grouped", falling))
@@ -174,7 +179,7 @@ def _assumed(posterior):
 
 def _between(posterior):
     """Return a caution if the curve is requested between the few values of the forecasts."""
-    caution = "take few values: elsewhere nothing is known of the curve unless it is smooth."
+    caution = "have few values. Between these values, the curve is unknown unless it is smooth."
     return [f"The forecasts{whose} {caution}" for whose in _whose(posterior, "binomial")]
 
 
@@ -236,7 +241,7 @@ def test(
     True
     """
     if not 0 < delta < 1:
-        raise fail("delta must be a probability", delta, "0 < delta < 1", "pass `delta=0.05`")
+        raise fail("`delta` must be between 0 and 1", delta, "", "pass `delta=0.05`")
     posteriors = [(labels, calibration(view)) for labels, view in views(evidence, top_label)]
     tables = [_tested(posterior, delta).assign(**labels) for labels, posterior in posteriors]
     table = pd.concat(tables, ignore_index=True)

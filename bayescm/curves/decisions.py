@@ -185,8 +185,13 @@ def decision_curve(
 def one_sample_of_probabilities(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
     """Return the probabilities of one sample, at a given prevalence if there is one."""
     if "probabilities" not in getattr(evidence, "coords", {}):
-        todo = "if they are chances, pass them through `from_probabilities(actual, probabilities)`"
-        raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
+        raise fail(
+            "These are scores, not probabilities",
+            ...,
+            "",
+            "if they are probabilities, use `from_probabilities(actual, probabilities)`",
+            TypeError,
+        )
     check_one_sample(evidence, "probabilities")
     return evidence if prevalence is None else at_prevalence(evidence, prevalence)
 
@@ -394,16 +399,21 @@ def _prices(costs, draws, rng):
     unknown = [name for name in costs if name not in _CELLS]
     if unknown or not costs:
         todo = 'pass e.g. {"fn": 5, "fp": 1}'
-        raise fail("costs are of cells", unknown or costs, "tp, fn, fp, tn", todo)
+        raise fail("Unknown cost {}", unknown or costs, "tp, fn, fp, tn", todo)
     # By length, because arrays of the same length were drawn together.
     rows: dict[int, np.ndarray] = {}
     price = {cell: _cost_draws(cell, costs.get(cell, 0.0), draws, rng, rows) for cell in _CELLS}
     for wrong, right in (("fp", "tn"), ("fn", "tp")):
         if not price[wrong].mean() > price[right].mean():
             got = {cell: float(values.mean()) for cell, values in price.items()}
-            todo = "rows are actual, columns predicted, index 1 the positive class"
-            what = f"a mistake ({wrong}) costs no more than being right ({right})"
-            raise fail(what, got, f"{wrong} > {right}", todo)
+            raise fail(
+                f"A mistake ({wrong}) must cost more than a correct prediction ({right}); the "
+                "costs are {}",
+                got,
+                "",
+                "check the order: rows are actual, columns are predicted, and index 1 is the "
+                "positive class",
+            )
     return price
 
 
@@ -424,7 +434,7 @@ def _by_cell(costs, probabilities):
         matrix = np.empty(0)
     if matrix.shape != (2, 2):
         todo = 'pass [[0, 1], [5, 0]], or {"fn": 5, "fp": 1}'
-        raise fail("not a cost matrix", costs, "two rows of two costs", todo)
+        raise fail("Costs must be two rows of two numbers", costs, "", todo)
     return dict(zip(_CELLS, matrix.ravel().tolist(), strict=True))
 
 
@@ -441,7 +451,7 @@ def _cost_draws(cell, cost, draws, rng, rows):
         values = np.array(np.nan)
     if values.ndim > 1 or not values.size or not np.isfinite(values).all():
         allowed = "a number, draws, or a function from a name to a PyMC variable"
-        raise fail(f"not a cost of {cell}", cost, allowed, f'pass e.g. {{"{cell}": 5}}')
+        raise fail(f"The cost of {cell} must be {allowed}", cost, "", f'pass e.g. {{"{cell}": 5}}')
     if values.ndim == 0:
         return np.full(draws, values)
     if len(values) not in rows:

@@ -101,7 +101,7 @@ def predictive_values(
     prevalences = np.atleast_1d(np.asarray(PREVALENCES if prevalence is None else prevalence))
     if not prevalences.size or prevalences.ndim != 1:
         todo = "pass e.g. [0.01, 0.05, 0.2]"
-        raise fail("cannot read the prevalences", prevalence, "a list of numbers", todo)
+        raise fail("`prevalence` must be a list of numbers", prevalence, "", todo)
     if isinstance(measures, str) or callable(measures):
         measures = [measures]
     options: dict[str, Any] = {"of": of, "n": n, "model": model}

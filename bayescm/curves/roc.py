@@ -246,7 +246,7 @@ def points(evidence: xr.Dataset) -> xr.Dataset:
     extra += [name for name in ("fold", "group") if name in evidence]
     if extra:
         todo = "select one: evidence.sel(classifier=...), one_vs_rest(...), pool_folds(...)"
-        raise fail("more than one curve", extra, "a single curve", todo)
+        raise fail("A single curve is needed, but the scores also have {}", extra, "", todo)
     matrix, weights, codes = score_arrays(evidence)
     prevalence = known_prevalence(evidence, codes == 1)
     observed, thresholds = empirical(matrix[0], codes == 1, weights, prevalence)
@@ -269,7 +269,7 @@ def _grid(rates, name, default, least):
         grid = np.array([np.nan])
     if grid.ndim != 1 or not len(grid) or not ((grid >= least) & (grid <= 1)).all():
         allowed = "numbers in [0, 1]" if least == 0 else "numbers in (0, 1]"
-        raise fail(f"{name} must be a grid of rates", rates, allowed, f"leave `{name}` out")
+        raise fail(f"{name} must be {allowed}", rates, "", f"leave `{name}` out")
     return grid
 
 
@@ -371,9 +371,9 @@ def band(
     for needed in ("draw", dim):
         if needed not in draws.dims:
             raise fail(
-                "the draws lack a dim",
+                f"The draws need the dimensions draw and {dim}; they have {{}}",
                 draws.dims,
-                f"draw and {dim}",
+                "",
                 "name the dim of the curve with `dim=`",
             )
     ordered = draws.transpose("draw", ..., dim)

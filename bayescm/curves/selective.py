@@ -93,7 +93,7 @@ def risk_coverage(
     """
     check_prob(prob), check_prob(assurance)
     if not 0 < promise < 1:
-        raise fail("promise must be a risk", promise, "0 < promise < 1", "pass `promise=0.05`")
+        raise fail("`promise` must be a risk between 0 and 1", promise, "", "pass `promise=0.05`")
     names, confidence, wrong, weight = _answers(evidence)
     at = np.unique(np.quantile(confidence, np.linspace(0, 1, _PLACES), method="nearest"))
     rng = np.random.default_rng(check_seed(random_seed))
@@ -129,12 +129,21 @@ def _answers(evidence):
     """Return names, highest probabilities (K, n), whether they are wrong, and weights (n,)."""
     evidence = as_scores(evidence)
     if "probabilities" not in evidence.coords:
-        todo = "if they are chances, pass them through `from_probabilities(actual, probabilities)`"
-        raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
+        raise fail(
+            "These are scores, not probabilities",
+            ...,
+            "",
+            "if they are probabilities, use `from_probabilities(actual, probabilities)`",
+            TypeError,
+        )
     for name in ("fold", "group", "importance", "prevalence"):
         if name in evidence.variables:
-            todo = f"drop_vars({name!r}) takes them for one sample as it was drawn"
-            raise fail(f"probabilities with {name}", ..., "a single plain sample", todo)
+            raise fail(
+                f"Selective prediction needs a single plain sample, without {name}",
+                ...,
+                "",
+                f"use drop_vars({name!r}) to treat all as one sample",
+            )
     score, truth = evidence["score"], evidence["actual"].values
     if "classifier" not in score.dims:
         score = score.expand_dims(classifier=["classifier"])

@@ -207,7 +207,7 @@ def _check_thresholds(at):
     except (TypeError, ValueError):
         values = np.array([np.nan])
     if values.ndim != 1 or np.isnan(values).any() or not len(values):
-        raise fail("a threshold must be a number", at, "numbers", "pass e.g. `at=[0.3, 0.5]`")
+        raise fail("A threshold must be a number", at, "", "pass e.g. `at=[0.3, 0.5]`")
     return values
 
 
@@ -215,8 +215,8 @@ def two_classes(evidence: xr.Dataset) -> xr.Dataset:
     """Return scores of two classes, or raise an error."""
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
-        todo = "take one class against the rest: one_vs_rest(evidence, label)"
-        raise fail("a threshold needs two classes", evidence["class"].values, "two classes", todo)
+        todo = "use one class against the rest: one_vs_rest(evidence, label)"
+        raise fail("A threshold needs two classes", evidence["class"].values.tolist(), "", todo)
     return evidence
 
 
@@ -336,12 +336,7 @@ def _choose(values, replicated, apparent, prob, sign):
     mean = values.mean(axis=0)
     if not np.isfinite(mean).any():
         todo = "choose another measure"
-        raise fail(
-            "the measure is 0/0 at every threshold",
-            ...,
-            "a measure that some threshold defines",
-            todo,
-        )
+        raise fail("The measure is 0/0 at every threshold", ..., "", todo)
     chosen = int(mean.argmax())
     draws = np.arange(len(values))
     excess = replicated.max(axis=1) - values[draws, replicated.argmax(axis=1)]
@@ -424,13 +419,18 @@ def classify(
     """
     evidence = as_scores(evidence)
     if extra := [name for name in ("fold", "weight") if name in evidence]:
-        todo = "classify by yourself and use `from_predictions`, which takes both"
-        raise fail("these scores have folds or weights", extra, "a plain sample", todo)
+        raise fail(
+            "Scores with {} cannot be classified here",
+            extra,
+            "",
+            "apply the threshold yourself and use `from_predictions`, which takes folds "
+            "and weights",
+        )
     ends = np.asarray(threshold, float).ravel()
     multiclass = "class" in evidence.dims
     if len(ends) not in (1, 2 - multiclass) or np.isnan(ends).any() or (np.diff(ends) < 0).any():
         allowed = "a number" if multiclass else "a number, or (low, high)"
-        raise fail("not a threshold", threshold, allowed, "pass e.g. 0.5")
+        raise fail(f"A threshold must be {allowed}", threshold, "", "pass e.g. 0.5")
     truth = evidence["actual"].values
     if truth.dtype.kind in "iub" and isinstance(abstain, str):
         truth, abstain = truth.astype(int), -1

@@ -290,7 +290,7 @@ def check_interval(ends, errors):
     wrong = (ends[..., 0] > ends[..., 1]) | (np.isnan(errors) & ~np.isnan(ends)).any(-1)
     if wrong.any():
         todo = "pass draws=20000, or another model"
-        raise fail("no interval was found", ends[wrong][0], "lower <= upper", todo)
+        raise fail("No interval was found, because a bound is not a number", ..., "", todo)
     return ends, errors
 
 

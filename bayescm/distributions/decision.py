@@ -24,17 +24,17 @@ def check_rope(rope: Any) -> tuple[float, float]:
     try:
         ends = np.asarray(rope, float)
     except (TypeError, ValueError):
-        raise fail("the rope must be one or two numbers", rope, allowed, todo, TypeError) from None
+        raise fail(f"The rope must be {allowed}", rope, "", todo, TypeError) from None
     if not np.isfinite(ends).all() or ends.shape not in ((), (2,)):
-        raise fail("the rope must be one or two numbers", rope, allowed, todo)
+        raise fail(f"The rope must be {allowed}", rope, "", todo)
     if ends.ndim == 0:
         if ends < 0:
-            raise fail("the rope is negative", rope, allowed, todo)
+            raise fail(f"The rope must be {allowed}", rope, "", todo)
         return -float(ends), float(ends)
     if ends[0] > ends[1]:
-        raise fail("the rope is reversed", rope, allowed, todo)
+        raise fail(f"The rope must be {allowed}", rope, "", todo)
     if not ends[0] <= 0 <= ends[1]:
-        raise fail("the rope does not contain 0", rope, allowed, todo)
+        raise fail("The rope must contain 0", rope, "", todo)
     return float(ends[0]), float(ends[1])
 
 

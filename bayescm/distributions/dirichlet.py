@@ -49,9 +49,9 @@ def pseudo_counts(cells, concentration, *, abstains=False):
     prior = np.asarray(concentration, float)
     if not ((prior >= 0) & (prior < np.inf)).all():
         raise fail(
-            "concentration must not be negative",
+            "`concentration` must be finite numbers >= 0",
             concentration,
-            "finite numbers >= 0",
+            "",
             "pass e.g. `concentration=0.5`",
         )
     posterior_concentration = cells + prior
@@ -67,9 +67,10 @@ def check_proper(concentration, labels=None, *, abstains=False):
         names = range(concentration.shape[-1]) if labels is None else labels
         actual, predicted = (names[index] for index in np.argwhere(empty)[0][-2:])
         raise fail(
-            f"the posterior is improper: cell actual={actual!r}, predicted={predicted!r} is empty",
+            f"The posterior is improper, because the cell actual={actual!r}, "
+            f"predicted={predicted!r} is empty and its concentration is 0",
             ...,
-            "concentration > 0 in every empty cell",
+            "",
             "pass `concentration=0.5`, or leave it out",
         )
     return concentration

@@ -145,7 +145,7 @@ def from_attempts(
         item, attempt, group, by = (columns[name] for name in ("item", "attempt", "group", "by"))
     by = check_by(by, '"language": language')
     if reserved := [name for name in by if name in _RESERVED]:
-        raise fail("a reserved name for a dim", reserved[0], "a name of your own", "rename it")
+        raise fail("The dimension name {} is reserved", reserved[0], "", "choose another name")
     settings = {"item": item, "attempt": attempt, "group": group, "passing": passing}
     settings |= {"by": by, "truth": truth}
     if not isinstance(answers, Mapping) or isinstance(answers, xr.Dataset | pd.DataFrame):
@@ -165,7 +165,7 @@ def _of_system(values, name):
     if not isinstance(values, Mapping):
         return values
     if name not in values:
-        raise fail("an argument lacks a system", name, list(values), "give all systems theirs")
+        raise fail("An argument lacks the system {}", name, "", "give a value for every system")
     return values[name]
 
 
@@ -173,12 +173,12 @@ def _of_one_system(answers, *, item, attempt, group, by, passing, truth):
     """Return the attempts of one system, with slice labels as coordinates of the items."""
     if truth is not None and passing is not None:
         todo = "pass `truth=` with answers, or `passing=` with grades"
-        raise fail("both truth and passing say what is right", ..., "one of them", todo)
+        raise fail("`truth` and passing both define which attempts are correct", ..., "", todo)
     rows = {"correct": answers, "group": group, **by}
     if item is None:
         check_row_order(rows)
         if attempt is not None:
-            raise fail("attempt without item", ..., "both, or a table", "pass `item=...`")
+            raise fail("`attempt` needs item", ..., "", "pass `item=...`")
         table = _table(answers, passing, truth)
         if group is None and isinstance(answers, xr.DataArray):
             group = answers.coords.get("group")
@@ -207,7 +207,7 @@ def _with_slices(evidence):
         dim = name.removeprefix(SLICE)
         if evidence[name].dims != ("item",):
             todo = "give the items of all systems the same slices"
-            raise fail(f"systems disagree on the {dim} of items", ..., "one for each item", todo)
+            raise fail(f"Systems disagree on the {dim} of items", ..., "", todo)
         labels = evidence[name].values
         evidence = with_slices(evidence.drop_vars(name), {dim: labels}, "item", _RESERVED)
     return evidence
@@ -217,11 +217,17 @@ def _columns_of(frame, system, columns, truth):
     """Return outcomes, further columns and true outputs from a table of attempts."""
     if not isinstance(frame, pd.DataFrame):
         todo = 'pass the table, and `item="q"`, `correct="right"`, `system="model"`'
-        raise fail("correct and system name columns", type(frame).__name__, "a DataFrame", todo)
+        raise fail(
+            "`correct` and system can name columns only if the first argument is a "
+            f"DataFrame, not a {type(frame).__name__}",
+            ...,
+            "",
+            todo,
+        )
     for name in ("item", "correct"):
         if columns[name] is None:
             todo = f"pass {name}= with the name of the column"
-            raise fail(f"no column of the {name}", None, "a name", todo)
+            raise fail(f"The column of the {name} is not named", ..., "", todo)
     by = columns.pop("by")
     if by is not None and not isinstance(by, Mapping):
         by = {name: name for name in by}
@@ -256,8 +262,13 @@ def _table(values, passing, truth):
         if values.dims == ("item",):
             values = values.expand_dims("attempt")
         if set(values.dims) != {"item", "attempt"}:
-            todo = "rename the dims: table.rename(question='item', `run='attempt'`)"
-            raise fail("not a table of attempts", values.dims, "dims (item, attempt)", todo)
+            todo = "rename the dimensions: table.rename(question='item', `run='attempt'`)"
+            raise fail(
+                "A table of attempts needs the dimensions 'item' and 'attempt'; it has {}",
+                values.dims,
+                "",
+                todo,
+            )
         table = values.transpose("item", "attempt")
         items = table["item"].values if "item" in table.coords else np.arange(table.sizes["item"])
         array = table.values
@@ -276,8 +287,7 @@ def _table(values, passing, truth):
         except ValueError:
             lengths = sorted({len(row) for row in values if hasattr(row, "__len__")})
             todo = "put NaN for attempts not made, or pass one value per answer and `item=`"
-            what = "items have different numbers of attempts"
-            raise fail(what, lengths, "rows of one length", todo) from None
+            raise fail("Items have different numbers of attempts: {}", lengths, "", todo) from None
         if array.ndim == 1:  # one attempt per item
             array = array[:, None]
         if array.ndim != 2 or not array.size:
@@ -285,7 +295,7 @@ def _table(values, passing, truth):
                 "pass rows of items, NaN for attempts not made, or one value per answer and `item=`"
             )
             allowed = "shape (item, attempt) or (item,)"
-            raise fail("not a table of attempts", array.shape, allowed, todo)
+            raise fail(f"A table of attempts must have the {allowed}", array.shape, "", todo)
         items = values.index.to_numpy() if labelled else np.arange(len(array))
     _check_once(items.tolist())
     if truth is None:
@@ -326,7 +336,7 @@ def _from_rows(correct, item, attempt, passing, truth):
     if twice.any():
         where = f"attempt {names[order[twice][0]]} at item {labels[codes[twice][0]]}"
         todo = "number the attempts at each item, or leave `attempt` out"
-        raise fail("an attempt is there twice", where, "every attempt once", todo)
+        raise fail("{} is given twice", where, "", todo)
     table = np.full((len(labels), len(names)), np.nan)
     table[codes, order] = right_or_wrong
     return xr.DataArray(table, {"item": labels, "attempt": names}, ("item", "attempt"))
@@ -336,7 +346,7 @@ def _check_once(items):
     if len(set(items)) < len(items):
         twice = next(item for item in items if items.count(item) > 1)
         todo = "give every item one row, or pass one value per answer and `item=`"
-        raise fail("an item has several rows", twice, "every item once", todo)
+        raise fail("Item {} has several rows", twice, "", todo)
 
 
 def _pass_or_fail(values, passing):
@@ -354,9 +364,13 @@ def _pass_or_fail(values, passing):
         right = np.full(values.shape, 2.0)
     strange = ~missing & (right != 0) & (right != 1)
     if strange.any():
-        todo = "of graded answers name those that count as right: `passing=['A', 'B']`"
         got = values[strange].ravel()[0]
-        raise fail("an answer is neither right nor wrong", got, "1, 0 or NaN", todo)
+        raise fail(
+            "{} is not a result of an attempt, which is 1, 0 or NaN",
+            got,
+            "",
+            "if answers are graded, name the grades that count as correct: `passing=['A', 'B']`",
+        )
     return right
 
 
@@ -364,7 +378,7 @@ def _grades(passing):
     """Return the grades that count as correct, or raise an error for a string."""
     if isinstance(passing, str) or not isinstance(passing, Iterable):
         todo = f"pass `passing=[{passing!r}]`"
-        raise fail("passing is one grade", passing, "a sequence of grades", todo, TypeError)
+        raise fail("`passing` must be a sequence of grades", passing, "", todo, TypeError)
     return list(passing)
 
 
@@ -378,29 +392,42 @@ def _label_of_item(table, items, name, labels):
     rows = pd.DataFrame({"item": items, name: labels})
     todo = f"give items that stand by themselves a {name} of their own"
     if (absent := rows[name].isna()).any():
-        raise fail(f"an item has no {name}", rows["item"][absent].iloc[0], "", todo)
+        raise fail(
+            f"Item {{}} has no {name}",
+            rows["item"][absent].iloc[0],
+            "",
+            f"give each item without a {name} its own {name}",
+        )
     pairs = rows.drop_duplicates()
     check_no_missing_text(pairs[name], f"a {name}", f"{todo}, or rename it")
     twice = pairs[pairs["item"].duplicated(keep=False)]
     if len(twice):
         where, *_ = twice["item"]
         labels_of_item = twice[twice["item"] == where][name].tolist()
-        todo = f"name the larger of {name}s that are nested, or give the items labels of their own"
-        raise fail(f"item {where} is in several {name}s", labels_of_item, f"one {name}", todo)
+        raise fail(
+            f"Item {where} is in several {name}s",
+            labels_of_item,
+            "",
+            f"if {name}s are nested, pass the larger ones, or give each item its own label",
+        )
     return pairs.set_index("item")[name].loc[table["item"].values].to_numpy()
 
 
 def combine_systems(parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
     """Return the attempts of several systems at the same items."""
     if not parts:
-        raise fail("no systems", {}, "one or more", 'pass {"a": table}')
+        raise fail("No systems are given", ..., "", 'pass e.g. {"a": table}')
     items = [set(system["item"].values.tolist()) for system in parts.values()]
     if any(system != items[0] for system in items):
-        todo = "give all systems the same items, in rows of the same labels"
         strange = next(
             name for name, its_items in zip(parts, items, strict=True) if its_items != items[0]
         )
-        raise fail(f"{strange} answered other items than {next(iter(parts))}", ..., "", todo)
+        raise fail(
+            f"{strange} has other items than {next(iter(parts))}",
+            ...,
+            "",
+            "give all systems the same items, with the same row labels",
+        )
     index = pd.Index(list(parts), name="classifier")
     return as_attempts(xr.concat(list(parts.values()), index, join="outer"))
 
@@ -409,8 +436,12 @@ def _check_same_order(parts):
     """Raise an error if true outputs would be matched to items in different orders."""
     orders = [system["item"].values.tolist() for system in parts.values()]
     if any(system != orders[0] for system in orders):
-        todo = "pass truth by item: `truth={'a': 4, 'b': 7}`"
-        raise fail("the systems have their items in different orders", ..., "", todo)
+        raise fail(
+            "The systems have their items in different orders",
+            ...,
+            "",
+            "pass truth by item, e.g. `truth={'a': 4, 'b': 7}`",
+        )
 
 
 # Encoding of outputs: 0 for the correct one, 1, 2, ... for wrong ones, NaN for missing ones
@@ -436,8 +467,13 @@ def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> n
         Index of the item of every attempt.
     """
     if isinstance(truth, str) or not isinstance(truth, Iterable):
-        todo = "pass one for each item, or a mapping from items to right answers"
-        raise fail("truth is one answer", truth, "a sequence or a mapping", todo, TypeError)
+        raise fail(
+            "`truth` must be a sequence or a mapping",
+            truth,
+            "",
+            "pass one correct answer for each item, or a mapping from items to correct answers",
+            TypeError,
+        )
     labelled = isinstance(truth, pd.Series) and (
         not isinstance(truth.index, pd.RangeIndex) or set(truth.index) == set(items)
     )
@@ -452,12 +488,21 @@ def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> n
     else:
         right = objects(unmasked(truth, "truth"))
         if right.ndim != 1:
-            todo = "pass the right answer of each item, or one beside every answer and `item=`"
-            raise fail("truth is a table", right.shape, "one axis", todo)
+            raise fail(
+                "`truth` must have one axis, not the shape {}",
+                right.shape,
+                "",
+                "pass the correct answer of each item, or one for every answer together with "
+                "`item=`",
+            )
         check_sizes({"truth": len(right), "items" if rows is None else "item": len(beside)})
     if (missing := pd.isna(right)).any():
-        todo = "leave the item out, or give its right answer"
-        raise fail("an item has no truth", items[beside[missing][0]], "one for each item", todo)
+        raise fail(
+            "Item {} has no truth",
+            items[beside[missing][0]],
+            "",
+            "leave the item out, or give its correct answer",
+        )
     pairs = pd.DataFrame({"item": beside, "code": factorize("truth", right)[0]}).drop_duplicates()
     if (more := pairs["item"].duplicated()).any():
         item_code = pairs["item"][more].iloc[0]
@@ -474,8 +519,12 @@ def truth_by_item(truth: Any, item: Any) -> dict:
 
 
 def _several_truths(item, truths):
-    todo = "give each item one right answer; map answers that mean the same to one of them first"
-    return fail(f"item {item} has several truths", truths, "one right answer", todo)
+    return fail(
+        f"Item {item} has several truths: {{}}",
+        truths,
+        "",
+        "give each item one correct answer; map answers with the same meaning to one of them first",
+    )
 
 
 def codes_of(answers: np.ndarray, item: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -509,21 +558,29 @@ def _check_alike(answers, truth):
     if 0 < len(rounded) < len(large):
         got = next((x, rounded[0]) for x in large if not isinstance(x, (float, np.floating)))
         todo = "keep all of them as integers, or as text"
-        what = "answers and truth are whole numbers and floats beyond 2**53, which skip some"
-        raise fail(what, got, "one type", todo)
+        raise fail(
+            "Answers and truth mix whole numbers and floats above 2**53, which are not exact: {}",
+            got,
+            "",
+            todo,
+        )
     blank = [x for x in answers if isinstance(x, str) and x in MISSING_TEXTS]
     if blank and not any(isinstance(x, str) and x in MISSING_TEXTS for x in truth):
         warnings.warn(
-            f"{len(blank)} of {len(answers)} answers are the text {blank[0]!r}, which a missing "
-            "value becomes as text, and are taken for wrong ones. Pass None for attempts that were "
-            "not made.",
+            f"{len(blank)} of {len(answers)} answers are the text {blank[0]!r}, which is "
+            "how missing values look as text. They count as wrong. Pass None for attempts "
+            "that were not made.",
             stacklevel=4,
         )
     texts = [{isinstance(value, str) for value in values} for values in (answers, truth)]
     if texts[0] and not texts[0] & texts[1]:
-        todo = "bring both to the same type, such as answers.astype(str) and truth.astype(str)"
         got = (answers[0], truth[0])
-        raise fail("answers and truth are texts and numbers", got, "both the same", todo)
+        raise fail(
+            "Answers and truth mix text and numbers: {}",
+            got,
+            "",
+            "convert both to one type, e.g. with answers.astype(str) and truth.astype(str)",
+        )
 
 
 def _is_large(x: Any) -> bool:
@@ -550,8 +607,14 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
         If the evidence is not attempts, or an item has none.
     """
     if not is_attempts(evidence) or "correct" not in evidence:
-        allowed, todo = "attempts as `from_attempts` returns them", "use `from_attempts`"
-        raise fail("not attempts", type(evidence).__name__, allowed, todo, TypeError)
+        todo = "use `from_attempts`"
+        raise fail(
+            f"This function needs attempts, not a {type(evidence).__name__}",
+            ...,
+            "",
+            todo,
+            TypeError,
+        )
     lead = ["classifier"] if "classifier" in evidence["correct"].dims else []
     dims = (*lead, "item", "attempt")
     if any(column.ndim > 1 and column.dims != dims for column in evidence.variables.values()):
@@ -560,14 +623,14 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
         number = evidence["correct"].notnull().sum("attempt")
         where = number.where(number == 0, drop=True)
         todo = "leave the item out, or count its answers as wrong"
-        raise fail("an item has no attempt", where["item"].values.ravel()[0], "one or more", todo)
+        raise fail("Item {} has no attempt", where["item"].values.ravel()[0], "", todo)
     if "answer" in evidence:
         check_answers(evidence)
     if "group" in evidence.coords:
         group = evidence["group"]
         if group.dims != ("item",) or group.isnull().any():
             todo = "give all systems the same groups: `from_attempts({...}, group=group)`"
-            raise fail("systems disagree on the groups of items", ..., "one for each item", todo)
+            raise fail("Systems disagree on the groups of items", ..., "", todo)
     return evidence
 
 
@@ -581,7 +644,9 @@ def check_answers(evidence: xr.Dataset) -> None:
         if whole.all() and np.array_equal(right_by_answer, right.values, equal_nan=True):
             return
     todo = 'use `from_attempts(answers, truth=truth)`, or leave them out: drop_vars("answer")'
-    raise fail("correct and answer disagree", ..., "answer 0 where correct is 1", todo)
+    raise fail(
+        "`correct` and answer disagree: the answer of a correct attempt must be 0", ..., "", todo
+    )
 
 
 def reach(attempts: xr.Dataset) -> int:
@@ -647,9 +712,12 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
     check_one_system(evidence)
     columns = {str(name) for name, column in evidence.variables.items() if "item" in column.dims}
     if further := sorted(columns - {"item", "correct"}):
-        todo = "leave them out; add slices under names of their own"
-        what = "a batch has right and wrong answers only"
-        raise fail(what, further, "no slices, groups or answers", todo)
+        raise fail(
+            "A batch of attempts cannot have {}",
+            further,
+            "",
+            "leave them out; add each slice under its own name",
+        )
     correct = evidence["correct"].transpose("item", "attempt").values
     counts = np.stack([np.nansum(correct, axis=1), (~np.isnan(correct)).sum(axis=1)], axis=1)
     items, order = items_in_order(evidence.indexes["item"], counts)

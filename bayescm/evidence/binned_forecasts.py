@@ -49,8 +49,12 @@ def bin_forecasts(
     forecasts = check_reals(forecasts, "forecasts", "pass one number for each example")
     actual, forecasts = _column("actual", actual), _column("forecasts", forecasts)
     if len(actual) != len(forecasts):
-        what = "forecasts and actual differ in length"
-        raise fail(what, len(forecasts), str(len(actual)), "align them")
+        raise fail(
+            f"There are {len(forecasts)} forecasts, but {len(actual)} true labels",
+            ...,
+            "",
+            "align the two columns",
+        )
     labels = _labels(actual, positive)
     _check_forecasts(forecasts, chances)
     bins = np.searchsorted(edges[1:-1] if chances else edges, forecasts, "right")
@@ -131,8 +135,12 @@ def events_of(tables: xr.DataArray) -> ChangeStatistic | None:
 def _check_edges(edges, chances):
     """Return the edges of bins, or raise an error if they are invalid."""
     if edges is None and not chances:
-        todo = "pass e.g. edges=np.quantile(scores, np.linspace(0.02, 0.98, 49)) of a first sample"
-        raise fail("scores need edges", None, "ascending numbers", todo)
+        raise fail(
+            "Scores need edges of bins",
+            ...,
+            "",
+            "pass e.g. edges=np.quantile(scores, np.linspace(0.02, 0.98, 49)) from a first sample",
+        )
     try:
         numbers = np.asarray(EDGES if edges is None else edges, float)
     except (TypeError, ValueError):
@@ -142,15 +150,14 @@ def _check_edges(edges, chances):
     if not is_right or not (np.diff(numbers) > 0).all():
         allowed = f"3 to {_MOST_BINS} ascending numbers{', from 0 to 1' if chances else ''}"
         todo = "leave them out" if chances else "pass quantiles of a first sample"
-        raise fail("not edges of bins", edges, allowed, todo)
+        raise fail(f"`edges` must be {allowed}", edges, "", todo)
     return numbers.tolist()
 
 
 def _column(name, values):
     column = np.asarray(unmasked(values, name))
     if column.ndim != 1 or not len(column):
-        what = f"{name} must be one column"
-        raise fail(what, column.shape, "shape (n,), n > 0", "pass one each")
+        raise fail(f"{name} must be one column", column.shape, "", "pass one value per example")
     return column
 
 
@@ -161,8 +168,12 @@ def _labels(actual, positive):
     check_no_missing_text(labels)
     positive = obvious_positive([0, 1]) if positive is None and set(labels) <= {0, 1} else positive
     if positive is None or len({*labels, positive}) > 2:
-        todo = "pass `positive=`, and two classes"
-        raise fail("the positive class is not told", labels, "two classes and positive=", todo)
+        raise fail(
+            "The labels {} do not tell which class is positive",
+            labels,
+            "",
+            "pass `positive=`; there must be two classes",
+        )
     negative = [label for label in labels if label != positive]
     if not negative and isinstance(positive, bool | int) and positive in (0, 1):
         negative = [type(positive)(1 - positive)]
@@ -171,8 +182,12 @@ def _labels(actual, positive):
 
 def _check_forecasts(forecasts, chances):
     if np.isnan(forecasts).any():
-        raise fail("a forecast is missing", np.nan, "a number for each example", "drop these")
+        raise fail("A forecast is missing", ..., "", "drop examples without a forecast")
     outside = forecasts[(forecasts < 0) | (forecasts > 1)]
     if chances and len(outside):
-        todo = "pass predict_proba, or kind='scores' with edges"
-        raise fail("a probability is outside [0, 1]", outside[0], "[0, 1]", todo)
+        raise fail(
+            "Probabilities must be between 0 and 1",
+            outside[0],
+            "",
+            "pass predict_proba, or kind='scores' with edges",
+        )

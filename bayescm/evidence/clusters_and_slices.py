@@ -34,7 +34,7 @@ def with_clusters(evidence: xr.Dataset, group: Any, dim: str) -> xr.Dataset:
     labels = column("group", group)
     check_plain_labels(labels, "labels of group")
     check_sizes({"group": len(labels), f"{dim}s": evidence.sizes[dim]})
-    todo = f"give {dim}s that stand by themselves one of their own"
+    todo = f"give items without a {dim} their own {dim}"
     check_no_missing_text(pd.unique(labels), "a group", todo)
     return evidence.assign_coords(group=(dim, np.asarray(labels)))
 
@@ -44,7 +44,7 @@ def with_weights(
 ) -> xr.Dataset:
     """Return evidence with weights of the units, and their meaning."""
     if weights is None and weights_are is not None:
-        raise fail("`weights_are` without `weights`", weights_are, "both", "pass `weights=...`")
+        raise fail(f"`weights_are={weights_are!r}` needs `weights`", ..., "", "pass `weights=...`")
     if weights is None:
         return evidence
     values = np.asarray(unmasked(weights, "weight"))
@@ -92,8 +92,12 @@ def slice_dims(evidence: xr.Dataset) -> list[str]:
     dims = [name.removeprefix(SLICE) for name in names if name.startswith(SLICE)]
     for dim in dims:
         if dim not in evidence.dims:  # a selection of one slice keeps the items of the others
-            todo = "make evidence of the items of this slice alone, or select from the answer"
-            raise fail(f"a {dim} was selected, and the items are still of all", ..., "all", todo)
+            raise fail(
+                f"One {dim} was selected, but the evidence still has the items of all of them",
+                ...,
+                "",
+                "build the evidence from the items of this slice, or select from the result",
+            )
     return dims
 
 
@@ -137,9 +141,9 @@ def combine_along(
         taken = (*reserved, "group") if clusters else reserved
         units = f"{unit.replace('_', ' ')}s"
         if dim != unit and (dim in taken or not reserved):
-            todo = f"pass `dim={unit!r}` for the {units} of all as one sample"
+            todo = f"pass `dim={unit!r}` to treat all {units} as one sample"
             if reserved:
-                todo += ", or a name for slices, such as `dim='site'`"
+                todo += ", or a name for slices, e.g. `dim='site'`"
             if dim == "classifier":
                 todo += f"; for systems with the same {units} use {made_by}({{'a': ..., 'b': ...}})"
             raise fail(f"{units} cannot be combined along {dim}", ..., "", todo)

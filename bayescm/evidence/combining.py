@@ -101,20 +101,29 @@ def combine(
     if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset):
         names, evidence = list(evidence), evidence.values()
     if isinstance(evidence, (xr.DataArray, xr.Dataset)):
-        todo = 'pass {"old": counts, "new": counts}'
-        allowed = "a mapping from names to counts, or a list"
-        raise fail("only one piece of evidence", ..., allowed, todo, TypeError)
+        raise fail(
+            "There is only one piece of evidence to combine",
+            ...,
+            "",
+            'pass a mapping or a list, e.g. {"old": counts, "new": counts}',
+            TypeError,
+        )
     if not isinstance(evidence, Iterable) or isinstance(evidence, str | xr.DataTree):
-        todo, allowed = 'pass {"old": counts, "new": counts}', "a mapping or a list of counts"
-        raise fail("not several pieces of evidence", evidence, allowed, todo, TypeError)
+        raise fail(
+            f"combine needs a mapping or a list of evidence, not a {type(evidence).__name__}",
+            ...,
+            "",
+            'pass e.g. {"old": counts, "new": counts}',
+            TypeError,
+        )
     members = list(evidence)
     if not members:
-        raise fail("nothing to combine", [], "one or more counts", "pass some evidence")
+        raise fail("There is nothing to combine", ..., "", "pass some evidence")
     entry, *others = [type_of(member) for member in members]
     if different := [other for other in others if other is not entry]:
         what = f"{entry.name} and {different[0].name} cannot be combined"
         raise fail(what, ..., "", "pass evidence of one type", TypeError)
     if entry.combine is None:
         todo = "combine the evidence, and fit it again"
-        raise fail(f"a {entry.name} cannot be combined", ..., "", todo, TypeError)
+        raise fail(f"A {entry.name} cannot be combined", ..., "", todo, TypeError)
     return entry.combine([entry.canonical(member) for member in members], dim, names)

@@ -26,8 +26,12 @@ def same_scalars(
     for name in dict.fromkeys(name for member in scalars for name in member):
         values = [member.get(name) for member in scalars]
         if any(value != values[0] for value in values):
-            todo = f"make it agree with assign_coords({name}=...) or drop_vars({name!r})"
-            raise fail(f"{name} differs", values, "the same value in all the evidence", todo)
+            raise fail(
+                f"{name} differs between the pieces of evidence: {{}}",
+                values,
+                "",
+                f"change it with assign_coords({name}=...), or remove it with drop_vars({name!r})",
+            )
     return scalars[0]
 
 
@@ -49,7 +53,7 @@ def matched(members: Sequence[Any], dim: str, what: str) -> list[Any]:
         if (first is None) != (other is None) or {*(first or ())} != {*(other or ())}:
             got = " and ".join("no names" if each is None else str(each) for each in (first, other))
             raise fail(
-                f"the {what} differ: {got}", ..., "", f"give all the evidence the same {what}"
+                f"The {what} differ: {got}", ..., "", f"give all the evidence the same {what}"
             )
     if first is None:
         return list(members)
@@ -132,7 +136,7 @@ def _check_same_variables(members):
     have = [{name for name, of in member.variables.items() if of.dims} for member in members]
     for name in sorted(set.union(*have) - set.intersection(*have)):
         todo = f"give it to all, or leave it out with drop_vars({name!r})"
-        raise fail(f"only some of the evidence has {name}", ..., "", todo)
+        raise fail(f"Only some of the evidence has {name}", ..., "", todo)
 
 
 def parts_of_all(
@@ -160,14 +164,22 @@ def parts_of_all(
     """
     for name in dict.fromkeys(name for column in columns for name in column):
         if not all(name in column for column in columns):
-            todo = "give it to all the evidence, or choose another dim"
-            raise fail(f"only some of the evidence has {name}s", ..., "", todo)
+            raise fail(
+                f"Only some of the evidence has {name}s",
+                ...,
+                "",
+                "give it to all the evidence, or choose another dimension",
+            )
     if names is not None and (dim == unit or dim in columns[0]):
         words = unit.replace("_", " ")
-        kept = f"their {words}s are concatenated" if dim == unit else f"they have {dim}s already"
-        what = f"names along {dim} have no effect, since {kept}"
-        todo = f"pass a list: combine([...], `dim={dim!r}`), or choose another dim with names"
-        raise fail(what, names, "", todo)
+        kept = f"their {words}s are concatenated" if dim == unit else f"they already have {dim}s"
+        what = f"Names along {dim} have no effect, because {kept}: {{}}"
+        raise fail(
+            what,
+            names,
+            "",
+            f"pass a list, combine([...], `dim={dim!r}`), or choose another dimension",
+        )
     # Folds with the same name have different models, and so do parts to be appended.
     for name in {dim, "fold"} & columns[0].keys():
         labels = [x for of in columns for x in pd.unique(of[name]).tolist()]

@@ -103,13 +103,13 @@ def from_cells(
         arrays = list(xr.broadcast(*xr.align(*arrays, join="exact", copy=False)))
     except ValueError as problem:
         todo = "give all four the same length and coordinates"
-        raise fail("the cells do not align", problem, "one shape", todo) from None
+        raise fail("The four cells do not align: {}", problem, "", todo) from None
     first = arrays[0]
     table = np.stack([array.values for array in arrays], axis=-1).reshape(*first.shape, 2, 2)
     classes = as_labels(labels)
     if len(classes) != 2:
         todo = "use `from_matrix` for more classes"
-        raise fail("`from_cells` takes two classes", classes.tolist(), "two labels", todo)
+        raise fail("`from_cells` needs two classes", classes.tolist(), "", todo)
     counts = make_counts(table, classes, classes[1], first.dims, dict(first.coords))
     if tn is None:
         return counts.assign_coords({_TRUE_NEGATIVES: "unknown"})
@@ -121,8 +121,12 @@ def _labelled_cell(name, cell, fractional):
     if isinstance(cell, xr.DataArray):
         return cell.copy(data=values)
     if values.ndim > 1:
-        todo = "pass DataArrays with named dims, or use `from_matrix` with `dims=(...)`"
-        raise fail(f"{name} has {values.ndim} axes", values.shape, "a number or shape (n,)", todo)
+        raise fail(
+            f"{name} must be a number or have one axis, but its shape is {{}}",
+            values.shape,
+            "",
+            "pass DataArrays with named dimensions, or use `from_matrix` with `dims=(...)`",
+        )
     return xr.DataArray(values, dims=("batch",)[: values.ndim])
 
 
@@ -198,22 +202,35 @@ def from_matrix(
         _refuse_margins(matrix)
         return _from_labelled(matrix, labels, positive, fractional)
     if isinstance(matrix, xr.Dataset | xr.DataTree):
-        todo = "pass its counts, or the evidence itself to interval() and the like"
-        raise fail("not a matrix", type(matrix).__name__, "an array (..., C, C)", todo, TypeError)
+        raise fail(
+            f"The matrix must be an array of shape (..., C, C), not a {type(matrix).__name__}",
+            ...,
+            "",
+            "pass its counts, or pass the evidence directly to interval() and other functions",
+            TypeError,
+        )
     table = check_counts(matrix, fractional)
     if table.ndim < 2 or table.shape[-1] != table.shape[-2]:
         todo = "pass the same classes as rows (actual) and columns (predicted)"
         if table.size == 4:
             todo += ", such as [[TN, FP], [FN, TP]], or use "
             todo += "`from_cells(tp=..., fn=..., fp=..., tn=...)`"
-        raise fail("the matrix is not square", table.shape, "shape (..., C, C)", todo)
+        raise fail("The matrix must be square, but its shape is {}", table.shape, "", todo)
     classes = as_labels(range(table.shape[-1]) if labels is None else labels)
     if len(classes) != table.shape[-1]:
-        todo = "name every class once"
-        raise fail("wrong number of labels", classes.tolist(), f"{table.shape[-1]} labels", todo)
+        raise fail(
+            f"{table.shape[-1]} labels are needed, one per class",
+            classes.tolist(),
+            "",
+            "name every class once",
+        )
     if table.ndim - 2 != len(dims) and (table.ndim > 2 or tuple(dims) != ("batch",)):
-        todo = 'name every leading axis, e.g. `dims=("fold",)`'
-        raise fail("wrong number of dims", dims, f"{table.ndim - 2} names", todo)
+        raise fail(
+            f"{table.ndim - 2} names of dimensions are needed, one per leading axis",
+            dims,
+            "",
+            'name every leading axis, e.g. `dims=("fold",)`',
+        )
     leading = tuple(dims)[: table.ndim - 2]
     coords = {
         dim: np.arange(n) for dim, n in zip(leading, table.shape, strict=False) if dim != "batch"
@@ -258,7 +275,7 @@ def _refuse_margins(matrix):
             on_both_sides = other in matrix.indexes and name in matrix.indexes[other]
             if named or on_both_sides:
                 todo = f"leave `margins` out of pd.crosstab, or drop {name!r} from rows and columns"
-                raise fail("the table has sums in its margins", name, "the classes alone", todo)
+                raise fail("The table has sums in its margins, named {}", name, "", todo)
 
 
 def _from_labelled(matrix, labels, positive, fractional):
@@ -270,7 +287,9 @@ def _from_labelled(matrix, labels, positive, fractional):
         for label in matrix.indexes[dim].tolist() if dim in matrix.indexes else ():
             if label not in labels.tolist():
                 todo = suggest(label, labels.tolist())
-                raise fail(f"{dim} has a label that is not in labels", label, labels.tolist(), todo)
+                raise fail(
+                    f"{dim} contains {{}}, which is not in labels", label, labels.tolist(), todo
+                )
     matrix = matrix.reindex(actual=labels, predicted=labels, fill_value=0).transpose(..., *CELLS)
     if positive is None and "positive" in matrix.coords:
         positive = matrix.coords["positive"].item()
@@ -308,7 +327,7 @@ def with_design(counts: xr.DataArray) -> xr.DataArray:
     sizes = totals.sum(axis=-1)
     if (sizes == 0).any():
         todo = "give every repeat the same folds, or drop incomplete ones"
-        raise fail("ragged folds: some have no examples", sizes, "examples in every fold", todo)
+        raise fail("Some folds have no examples: {}", sizes, "", todo)
     design = {
         "n_folds": counts.sizes["fold"],
         "test_share": 1 / counts.sizes["fold"],
@@ -336,12 +355,19 @@ def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> x
     """Concatenate counts along a new dimension, or append along one that all members have."""
     has = [dim in member.dims for member in members]
     if all(has) and names is not None:
-        todo = f"pass a list: combine([...], `dim={dim!r}`), or choose another dim with names"
-        raise fail(f"all the evidence has the dim {dim} already, with names", ..., "", todo)
+        raise fail(
+            f"All the evidence already has the dimension {dim}, with names",
+            ...,
+            "",
+            f"pass a list, combine([...], `dim={dim!r}`), or choose another dimension",
+        )
     if any(has) and not all(has):
-        todo = "give it to every member, or choose another dim"
-        what = f"only some members have the dim {dim} already"
-        raise fail(what, has, "it in all members or in none", todo)
+        raise fail(
+            f"Only some of the evidence has the dimension {dim}",
+            ...,
+            "",
+            "give it to all the evidence, or choose another dimension",
+        )
     if not any(has):
         named = zip(members, names_of(members, dim, names), strict=True)
         members = [
@@ -357,11 +383,10 @@ def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> x
         table = xr.concat(members, dim, join="exact", coords="minimal", compat="equals")
     except ValueError as problem:
         todo = "select common coordinates first"
-        allowed = "the same coordinates in all the evidence"
-        raise fail("the other dims differ", problem, allowed, todo) from None
+        raise fail("The other dimensions differ: {}", problem, "", todo) from None
     if dim in table.indexes and not table.indexes[dim].is_unique:
         doubled = table.indexes[dim][table.indexes[dim].duplicated()].tolist()
-        raise fail(f"{dim} occurs twice", doubled, "each label once", "rename or drop one")
+        raise fail(f"The label {{}} occurs twice along {dim}", doubled, "", "rename or drop one")
     return table
 
 
@@ -400,11 +425,14 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
     ('actual', 'predicted')
     """
     if isinstance(evidence, xr.Dataset) and "score" in evidence:
-        todo = (
-            "ask for a measure of curves, interval(scores, 'auc'), or curves.at_threshold(scores)"
+        what = f"This function does not support {name_of(evidence)}"
+        raise fail(
+            what,
+            ...,
+            "",
+            "use a measure of curves, interval(scores, 'auc'), or curves.at_threshold(scores)",
+            TypeError,
         )
-        what = f"this function does not support {name_of(evidence)}"
-        raise fail(what, ..., "counts", todo, TypeError)
     if not isinstance(evidence, xr.DataArray):
         raise not_counts(evidence)
     _check_dims(evidence)
@@ -421,39 +449,45 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
 
 def not_counts(evidence: Any) -> Exception:
     """Return the error for an object that is not counts."""
-    what = "not evidence"
-    got: Any = type(evidence).__name__
+    what = f"A {type(evidence).__name__} is not evidence"
     allowed = "counts as `from_cells`, `from_matrix` or `from_predictions` return them"
-    todo = "pass a matrix through `from_matrix`, and answers through `from_predictions`"
+    todo = "use `from_matrix` for a matrix, or `from_predictions` for predictions"
     if (name := name_of(evidence)) is not None:
-        got = ...
-        what = f"this function does not support {'a fit' if name == 'fit' else name}"
-        todo = "summary() and compare() take every type of evidence"
+        what = f"This function does not support {'a fit' if name == 'fit' else name}"
+        todo = "summary() and compare() support every type of evidence"
     elif isinstance(evidence, xr.Dataset):
-        what = "not counts"
-        got = f"a Dataset of {', '.join(map(str, evidence.data_vars)) or 'no variables'}"
-        todo = "this function takes no others"
+        variables = ", ".join(map(str, evidence.data_vars)) or "no variables"
+        what = f"A Dataset of {variables} is not evidence of counts"
+        todo = "this function supports no other type"
     elif isinstance(evidence, Mapping):
-        todo = "put counts together first: combine({'a': counts, 'b': counts})"
+        todo = "combine the counts first: combine({'a': counts, 'b': counts})"
         if {"tp", "fn", "fp", "tn"} == {str(name).lower() for name in evidence}:
-            todo = "pass the four cells through `from_cells(tp=65, fn=15, fp=35, tn=30)`"
+            todo = "pass the four cells to `from_cells(tp=65, fn=15, fp=35, tn=30)`"
     elif isinstance(evidence, str | PurePath):
-        got, todo = str(evidence), f"read a file first: bcm.read({str(evidence)!r})"
+        todo = f"read a file first: bcm.read({str(evidence)!r})"
     elif hasattr(evidence, "columns"):
-        todo = "pass a table of answers through `from_frame`, and a confusion table through "
+        todo = "use `from_frame` for a table of predictions, or, for a confusion matrix, "
         todo += "`from_matrix`"
-    return fail(what, got, allowed, todo, TypeError)
+    return fail(what, ..., allowed, todo, TypeError)
 
 
 def _check_dims(evidence):
     missing = [dim for dim in CELLS if dim not in evidence.dims]
     if missing:
-        todo = "build counts with `from_matrix`, or rename the dims"
-        raise fail("counts lack a dim", evidence.dims, "(..., actual, predicted)", todo)
+        raise fail(
+            "Counts need the dimensions 'actual' and 'predicted', last",
+            evidence.dims,
+            "",
+            "build counts with `from_matrix`, or rename the dimensions",
+        )
     wrong = [dim for dim in evidence.dims if dim in RESERVED and dim not in CELLS]
     if wrong:
-        todo = "rename it: classifier, group, step or batch"
-        raise fail("a reserved name for a dim", wrong[0], "another name", todo)
+        raise fail(
+            "The dimension name {} is reserved",
+            wrong[0],
+            "",
+            "rename it, e.g. to classifier, group, step or batch",
+        )
 
 
 def check_same_labels(matrix: xr.DataArray) -> list[list]:
@@ -461,8 +495,12 @@ def check_same_labels(matrix: xr.DataArray) -> list[list]:
     variables = matrix.coords.variables
     for dim in CELLS:
         if dim not in variables:
-            todo = "pass it through `from_matrix(values, labels=[...])`"
-            raise fail(f"the dim {dim} has no labels", None, "one label per class", todo)
+            raise fail(
+                f"The dimension {dim} has no labels, one for each class",
+                ...,
+                "",
+                "build the counts with `from_matrix(values, labels=[...])`",
+            )
     indexes = matrix.xindexes
     return [list(labels) for labels in matching_labels(*(indexes[dim] for dim in CELLS))]
 
@@ -473,37 +511,43 @@ def _check_scalars(evidence, labels):
         dims = coords[name].dims if name in coords else ()
         # With more than two classes, the prevalence has one value per class.
         if dims and not (name == "prevalence" and dims == ("actual",)):
-            todo = "put evidence together with combine(), where it is the same"
-            raise fail(f"{name} must be a single value", coords[name].values, "a scalar", todo)
+            raise fail(
+                f"{name} must be a single value",
+                coords[name].values,
+                "",
+                "combine evidence with combine(), which keeps a value that is the same in all",
+            )
     for name, what in (("positive", "positive class"), ("abstain", "abstention")):
         if name in coords and coords[name].item() not in labels:
-            todo = (
-                "if x + y lost the label, which keeps those that both have, use combine([x, y], "
-                f"`dim='batch'`).sum('batch'); after a selection of labels drop_vars({name!r})"
+            raise fail(
+                f"The {what} {{}} is not among the labels",
+                coords[name].item(),
+                labels,
+                "add evidence with combine([x, y], `dim='batch'`).sum('batch'), which keeps all "
+                f"labels; after a selection of labels, use drop_vars({name!r})",
             )
-            raise fail(f"the {what} is not among the labels", coords[name].item(), labels, todo)
     for name in ("prevalence", "test_share", "train_size"):
         share = coords.get(name)
         if share is not None and not bool(np.all((share.values > 0) & (share.values < 1))):
-            raise fail(
-                f"{name} must lie between 0 and 1", share.values, f"0 < {name} < 1", "correct it"
-            )
+            raise fail(f"{name} must be between 0 and 1", share.values, "", "correct it")
     for name in CLUSTERED:
         effect = coords.get(name)
         if effect is not None and not bool(np.all((effect.values > 0) & (effect.values < np.inf))):
-            todo = "pass `groups=` to cross_confusion, which works it out"
-            raise fail(f"{name} must be positive", effect.values, "a number > 0", todo)
+            raise fail(
+                f"{name} must be a number > 0",
+                effect.values,
+                "",
+                "pass `groups=` to cross_confusion, which computes it",
+            )
     folds = coords.get("n_folds")
     if folds is not None and not (
         folds.dtype.kind in "iuf" and folds.item() >= 1 and folds.item() % 1 == 0
     ):
         todo = "correct it, or drop the coordinate to have it inferred"
-        raise fail("n_folds must be a whole number of folds", folds.item(), "2 or more", todo)
+        raise fail("n_folds must be a whole number of folds, 2 or more", folds.item(), "", todo)
     fixed = coords.get("fixed_totals")
     if fixed is not None and not (fixed.dtype.kind in "biuf" and fixed.item() in (0, 1)):
-        raise fail(
-            "fixed_totals must be true or false", fixed.item(), "True or False", "correct it"
-        )
+        raise fail("fixed_totals must be True or False", fixed.item(), "", "correct it")
 
 
 def _check_abstentions(evidence):
@@ -511,15 +555,24 @@ def _check_abstentions(evidence):
     label = evidence["abstain"].item()
     labels, real = evidence["actual"].values.tolist(), classes(evidence).tolist()
     if label not in labels:
-        raise fail("the abstention is not among the labels", label, labels, suggest(label, labels))
+        raise fail(
+            "The abstention label {} is not among the labels", label, labels, suggest(label, labels)
+        )
     if len(real) < 2 or positive(evidence) == label:
-        what = "an abstention is not a class"
-        raise fail(what, label, "two classes or more beside it", "name another `abstain=`")
+        raise fail(
+            "{} marks abstentions, so fewer than two classes remain",
+            label,
+            "",
+            "name another `abstain=`",
+        )
     row = evidence.isel(actual=labels.index(label))
     if row.values.any():
-        what = f"examples are of the class {label!r}, which is the abstention"
-        todo = "correct their truth, or give abstentions another label"
-        raise fail(what, row.values.sum().item(), "none", todo)
+        raise fail(
+            f"{{}} examples have the class {label!r}, which marks abstentions",
+            row.values.sum().item(),
+            "",
+            "correct their labels, or mark abstentions with another label",
+        )
 
 
 # The canonical order: the positive class last of two, and an abstention after all classes
@@ -560,9 +613,14 @@ def _as_number(value):
     try:
         return float(value)
     except (TypeError, ValueError):
-        allowed = "pseudo-counts: a number per cell, or one for each"
-        todo = "pass e.g. `concentration=0.5`, or bcm.priors.uniform(counts)"
-        raise fail("not a prior or a cost", value, allowed, todo, TypeError) from None
+        raise fail(
+            "{} cannot be read as pseudo-counts",
+            value,
+            "",
+            "pass one number, e.g. `concentration=0.5`, one number per cell, or "
+            "bcm.priors.uniform(counts)",
+            TypeError,
+        ) from None
 
 
 def align(values: Any, counts: xr.DataArray) -> Any:
@@ -599,9 +657,10 @@ def align(values: Any, counts: xr.DataArray) -> Any:
         if sorted(map(str, value_labels)) != sorted(map(str, labels)):
             todo = "give it one row and one column per class"
             raise fail(
-                f"the labels of {dim} do not match those of the counts",
-                value_labels,
-                str(labels),
+                f"The labels of {dim}, {value_labels}, do not match the labels of the counts, "
+                f"{labels}",
+                ...,
+                "",
                 todo,
             )
     values = by_labels(values, labels)
@@ -624,7 +683,12 @@ def _labelled_values(values, counts):
         n not in (1, m) for n, m in zip(values.shape, shape[-values.ndim :], strict=True)
     ):
         todo = "pass one number, or one number per cell"
-        raise fail("a matrix has the wrong shape", values.shape, str(shape[-2:]), todo)
+        raise fail(
+            f"The values must be one number or have the shape {shape[-2:]}, one per cell",
+            values.shape,
+            "",
+            todo,
+        )
     dims = in_order(counts).dims[-values.ndim :]
     values = np.broadcast_to(values, shape[-values.ndim :])
     return xr.DataArray(values, dims=dims, coords={dim: counts.indexes[dim] for dim in CELLS})
@@ -680,8 +744,12 @@ def lacks_true_negatives(counts: xr.DataArray) -> bool:
 def check_true_negatives(counts: Any, what: str) -> None:
     """Raise an error if a question depends on unknown true negatives."""
     if isinstance(counts, xr.DataArray) and lacks_true_negatives(counts):
-        todo = "ask for precision, recall, F1 or another measure that does not depend on them"
-        raise fail(f"{what} depends on the true negatives, which are unknown", ..., "", todo)
+        raise fail(
+            f"{what} depends on the true negatives, which are unknown",
+            ...,
+            "",
+            "use precision, recall, F1 or another measure that does not depend on them",
+        )
 
 
 def is_outcomes(evidence: Any) -> TypeGuard[xr.Dataset]:
@@ -782,11 +850,20 @@ def as_batch(evidence: Any, like: xr.DataArray | None = None) -> xr.DataArray:
     check_true_negatives(counts, "a batch in a ledger")
     if "abstain" in counts.coords:
         label = counts["abstain"].item()
-        todo = "leave these examples out, or let it be a class: `from_predictions` without abstain"
-        raise fail("a monitor keeps no abstentions", label, "answers that are classes", todo)
+        raise fail(
+            "A monitor cannot record abstentions ({})",
+            label,
+            "",
+            "leave these examples out, or count the label as a class: `from_predictions` "
+            "without abstain",
+        )
     if counts.ndim != 2:
-        todo = "sum over the other dims, or add each table by itself"
-        raise fail("a batch must be a single table", counts.dims, "(actual, predicted)", todo)
+        raise fail(
+            "A batch must be a single table with the dimensions actual and predicted",
+            counts.dims,
+            "",
+            "sum over the other dimensions, or add each table separately",
+        )
     return counts
 
 

@@ -49,17 +49,20 @@ def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.D
     available = [name for name in along if name != "group"]  # group holds the names of the studies
     columns: dict[Hashable, np.ndarray] = {}
     if not isinstance(reference, Mapping) or not reference:
-        todo = "pass e.g. {'year': 2000}"
-        raise fail("no covariates", reference, "names and values of the typical study", todo)
+        raise fail(
+            "No covariates of the typical study are given", ..., "", "pass e.g. {'year': 2000}"
+        )
     for name, value in reference.items():
         if not available:
-            todo = (
-                f"give the studies one: counts.assign_coords({name}=('group', [1998, 2004, ...])), "
-                "or read a table that has it as a column"
+            raise fail(
+                f"The studies have no covariate {name}",
+                ...,
+                "",
+                f"add it with counts.assign_coords({name}=('group', [1998, 2004, ...])), or "
+                "read a table with this column",
             )
-            raise fail(f"the studies have no covariate {name}", ..., "", todo)
         if name not in available:
-            raise fail("no such covariate", name, available, suggest(str(name), available))
+            raise fail("Unknown covariate {}", name, available, suggest(str(name), available))
         columns |= _columns(name, counts[name].values, value)
     group = {"group": counts["group"].values} if "group" in counts.coords else {}
     return xr.DataArray(
@@ -73,15 +76,17 @@ def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.D
 def _columns(name, values, reference):
     missing = pd.isna(values)
     if missing.any():
-        todo = "leave out the studies where it is missing"
-        raise fail(f"{name} is missing", f"{missing.sum()} times", "a value of every study", todo)
+        raise fail(
+            f"{name} is missing for {missing.sum()} studies", ..., "", "leave these studies out"
+        )
     if np.issubdtype(values.dtype, np.number) and not np.issubdtype(values.dtype, np.bool_):
         if isinstance(reference, (bool, str)) or not isinstance(reference, (int, float, np.number)):
-            todo = "pass the value of the typical study"
-            raise fail(f"{name} is a number", reference, "a number", todo)
+            raise fail(
+                f"{name} of the typical study must be a number", reference, "", "pass a number"
+            )
         return {name: values.astype(float) - float(reference)}
     labels = sorted(set(values.tolist()), key=str)
     if reference not in labels:
-        raise fail(f"no study has this {name}", reference, labels, "pass one of them")
+        raise fail(f"No study has {name} {{}}", reference, labels, "pass one of them")
     others = [label for label in labels if label != reference]
     return {f"{name}={label}": (values == label).astype(float) for label in others}

@@ -174,9 +174,7 @@ def cross_predictions(
     labels = labels_of(y)
     splits = splits_of(cv, X, y, groups, random_state)
     if len(splits) < 2:
-        raise fail(
-            "too few splits for a cross-validation", len(splits), "two or more", "pass `cv=10`"
-        )
+        raise fail("A cross-validation needs two or more splits", len(splits), "", "pass `cv=10`")
     answers = _fit_all(
         [(classifier, X, y, *split) for classifier in estimators.values() for split in splits],
         n_jobs,
@@ -267,7 +265,9 @@ def _with_groups(counts, predictions):
         from_predictions(predictions["actual"], answers_of, **keywords) for answers_of in answers
     ]
     if tables[0].sizes["group"] < 2:
-        raise fail("too few groups", 1, "two or more", "leave `groups` out")
+        raise fail(
+            "`groups` has only one group, so no fold can be tested", ..., "", "leave `groups` out"
+        )
     effects = [group_effects(table.values / repeats) for table in tables]
     rates = [rate for rate, _ in effects]
     return counts.assign_coords(
@@ -338,9 +338,9 @@ def _check_failures(estimators, rows, numbering, parts):
         # The message contains the full cause, because it is the most useful information.
         f"{name} failed on repeat {repeat}, fold {fold}, with {type(cause).__name__}: {cause}",
         ...,
-        "an estimator that fits every training set",
-        f"fix the estimator or change the splits ({len(failures)} fits failed; the other "
-        "predictions are in this error's attribute predictions)",
+        "",
+        f"fix the estimator or change the splits ({len(failures)} fits failed; the "
+        "other predictions are in the attribute predictions of this error)",
     )
     error.predictions = dict(zip(estimators, parts, strict=True))  # type: ignore[attr-defined]
     raise error from cause
@@ -415,7 +415,9 @@ def cross_halves(
 def halvings(X: Any, y: Any, repeats: int, groups: Any, random_state: int) -> list:
     """Return training and test indices of all halves, stratified by class."""
     if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
-        raise fail("repeats must be a number of halvings", repeats, "1 or more", "pass `repeats=8`")
+        raise fail(
+            "`repeats` must be a number of halvings, 1 or more", repeats, "", "pass `repeats=8`"
+        )
     seeds = np.random.default_rng(random_state).integers(2**31, size=repeats)
     labels = labels_of(y)
     classes, totals = np.unique(labels, return_counts=True)
@@ -430,9 +432,12 @@ def halvings(X: Any, y: Any, repeats: int, groups: Any, random_state: int) -> li
 
 
 def _missing(label):
-    allowed = "every class in both halves"
-    todo = "collect more of it, in more groups, or leave the halves out"
-    raise fail("a half has no example of a class", np.asarray(label).item(), allowed, todo)
+    raise fail(
+        "One half has no example of the class {}",
+        np.asarray(label).item(),
+        "",
+        "collect more examples of it, in more groups, or leave the halves out",
+    )
 
 
 # Joint predictions of several classifiers for every example
@@ -504,15 +509,23 @@ def cross_outcomes(
     (('fold', 'outcome'), ('halving', 'half', 'outcome'), 569)
     """
     if not hasattr(estimators, "items") or len(estimators) < 2:
-        todo = 'pass {"a": one, "b": other}'
-        raise fail("too few classifiers to compare", estimators, "a mapping of two or more", todo)
+        raise fail(
+            "A comparison needs a mapping of two or more classifiers",
+            ...,
+            "",
+            'pass e.g. {"a": one, "b": other}',
+        )
     if keywords.get("groups") is not None:
-        todo = "cross_confusion(..., `groups=`) and compare()"
-        raise fail("pairs know no groups", "groups", "examples drawn one by one", todo)
+        raise fail(
+            "Joint outcomes of classifiers cannot have `groups`",
+            ...,
+            "",
+            "use cross_confusion(..., `groups=`) and compare()",
+        )
     slices = slices_of_rows(by, X, y)
     if slices and halves:
         todo = "leave `halves=` out, or select the examples of a slice"
-        raise fail("halves of slices", list(slices), "`halves=`, or `by=`", todo)
+        raise fail("`halves` cannot be combined with slices along {}", list(slices), "", todo)
     # Validate all arguments first, because training may take hours.
     _check_classes(y, positive=positive)
     designs = [_one_pass(splits_of(cv, X, y, None, random_state), len(labels_of(y)))]
@@ -653,9 +666,12 @@ def _score(index, name, estimator, X, y, train, test):
         if hasattr(fitted, method):
             values = np.asarray(getattr(fitted, method)(inside))
             return index, values[:, 1] if values.ndim == 2 and values.shape[1] == 2 else values
-    todo = "use one with decision_function or predict_proba, e.g. SVC(probability=True)"
     raise fail(
-        f"{name} gives no scores", type(estimator).__name__, "a classifier with scores", todo
+        f"{name} has no scores: a {type(estimator).__name__} has neither "
+        "decision_function nor predict_proba",
+        ...,
+        "",
+        "use a classifier that has one of them, e.g. SVC(probability=True)",
     )
 
 

@@ -69,7 +69,9 @@ def describe_counts(counts: xr.DataArray, written: Written = str, paired: bool =
         lines.append(_positive(counts, written))
     if "abstain" in counts.coords:
         label = written(counts["abstain"].item())
-        lines.append(f"{label} is no answer: measures are of the answered examples.")
+        lines.append(
+            f"{label} marks abstentions. Measures are computed from the answered examples."
+        )
     if names:
         lines.append(named(names, "classifiers", written, _where(counts, paired, shared)))
     lines += _design(counts)
@@ -115,10 +117,10 @@ def describe_attempts(evidence: xr.Dataset, written: Written = str) -> list[str]
     least, most = int(attempts.min()), int(attempts.max())
     number = f"{least} to " if least < most else ""
     items = number_of(evidence.sizes["item"], "items")
-    lines = [f"{items} with {number}{number_of(most, 'answers')} to each."]
+    lines = [f"{items} with {number}{number_of(most, 'answers')} each."]
     if "group" in evidence.coords:
         groups = number_of(len(np.unique(evidence["group"].values)), "groups")
-        lines.append(f"The items come in {groups}, which are drawn as wholes.")
+        lines.append(f"The items come in {groups}, which are sampled as a whole.")
     return lines + _slices(evidence) + _systems(evidence, "items", written)
 
 
@@ -152,8 +154,10 @@ def describe_multilabel(evidence: xr.Dataset, written: Written = str) -> list[st
     have = "has" if number == 1 else "have"
     lines = [
         f"{number_of(examples, 'examples')} and {number_of(evidence.sizes['label'], 'labels')}.",
-        f"An example has {positives.sum() / examples:.3g} labels on average. The rarest label is "
-        f"{written(rarest)}, which {number_of(number, 'examples')} {have}.",
+        (
+            f"An example has {positives.sum() / examples:.3g} labels on average. The rarest "
+            f"label is {written(rarest)}, which {number_of(number, 'examples')} {have}."
+        ),
     ]
     lines += _systems(evidence, "examples", written) + _clusters(evidence, "example")
     return lines + _weights(evidence, "examples") + _slices(evidence)
@@ -195,7 +199,7 @@ def describe_ratings(ratings: xr.Dataset, written: Written = str) -> list[str]:
         named(ratings["classifier"].values.tolist(), "raters", written),
     ]
     if known := int(counts.where(has_truth).sum()):
-        lines.append(f"The truth of {number_of(known, 'examples')} is known.")
+        lines.append(f"The true labels of {number_of(known, 'examples')} are known.")
     return lines
 
 
@@ -260,14 +264,14 @@ def _design(counts):
     if "group" in counts.dims:
         lines.append(f"{number_of(counts.sizes['group'], 'groups')}.")
     if "step" in counts.dims:
-        lines.append(f"{counts.sizes['step']} batches over time, taken together.")
+        lines.append(f"{counts.sizes['step']} batches over time, combined.")
     known = ("repeat", "half", "fold", "group", "step", "classifier", "actual", "predicted")
     further = [f"{dim} ({counts.sizes[dim]})" for dim in counts.dims if dim not in known]
     if further:
         lines.append(f"The tables are split by {' and '.join(further)}.")
     if "prevalence" in counts.coords and counts["prevalence"].ndim == 0:
         share = float(counts.coords["prevalence"])
-        lines.append(f"All results are for a population in which {100 * share:.4g}% are positive.")
+        lines.append(f"All results are for a population with {100 * share:.4g}% positives.")
     return lines
 
 
@@ -289,7 +293,7 @@ def _of_examples(scores, written):
     lines += _weights(scores, "examples")
     if "prevalence" in scores.coords:
         share = float(scores.coords["prevalence"])
-        lines.append(f"Precision is for a population in which {100 * share:.4g}% are positive.")
+        lines.append(f"Precision is for a population with {100 * share:.4g}% positives.")
     return lines
 
 
@@ -305,7 +309,7 @@ def _clusters(evidence, dim):
     if cluster is None:
         return []
     number = number_of(len(np.unique(cluster)), "clusters")
-    return [f"The {dim}s come in {number}, which are drawn as wholes."]
+    return [f"The {dim}s come in {number}, which are sampled as a whole."]
 
 
 def _weights(evidence, units):
@@ -317,11 +321,11 @@ def _weights(evidence, units):
     if kind is not None and kind.item() == "importance":
         worth = weight.sum() ** 2 / (weight**2).sum()
         return [f"The {units} have weights and are worth {worth:,.0f} of equal weight."]
-    return [f"The {units} have weights and stand for {weight.sum():,.6g} in all."]
+    return [f"The {units} have weights and represent {weight.sum():,.6g} in all."]
 
 
 def _slices(evidence):
     return [
-        f"{number_of(evidence.sizes[dim], 'slices')} by {dim}, each by itself."
+        (f"{number_of(evidence.sizes[dim], 'slices')} along {dim}, each estimated separately.")
         for dim in slice_dims(evidence)
     ]

@@ -41,9 +41,13 @@ def open_table(path: Path) -> StoredTable | None:
         kinds = {file.suffix.lower() for file in path.rglob("*") if file.is_file()}
         if formats := [kind for kind in TYPED if kind in kinds]:
             return _InArrow(path, formats[0])
-        todo = "name the folder of the files themselves"
         allowed = f"files ending in {', '.join(TYPED)}"
-        raise fail("a folder without tables", str(path), allowed, todo)
+        raise fail(
+            "The folder {} has no tables",
+            str(path),
+            allowed,
+            "name the folder that contains the files",
+        )
     if path.suffix.lower() in TYPED and path.is_file():
         return _InArrow(path, path.suffix.lower())
     return None
@@ -115,22 +119,37 @@ class _InDuckDB:
         try:
             import duckdb
         except ModuleNotFoundError:
-            todo = 'install it: pip install "duckdb"'
-            what = "DuckDB is not installed"
-            raise fail(what, path.name, "duckdb", todo, ModuleNotFoundError) from None
+            raise fail(
+                "Reading {} needs the package duckdb",
+                path.name,
+                "",
+                'install it with pip install "duckdb"',
+                ModuleNotFoundError,
+            ) from None
         if not path.is_file():
-            raise fail("no such file", str(path), "an existing file", "check it", FileNotFoundError)
+            raise fail(
+                "The file {} does not exist", str(path), "", "check the path", FileNotFoundError
+            )
         try:
             self.connection = duckdb.connect(str(path), read_only=True)
         except duckdb.Error as problem:
-            todo = "check that it is one, and that nobody writes to it"
-            raise fail("not a database of DuckDB", str(problem), "a whole file", todo) from None
+            raise fail(
+                "The DuckDB database cannot be opened: {}",
+                str(problem),
+                "",
+                "check that the file is complete, and that no other program is writing to it",
+            ) from None
         tables = [row[0] for row in self.connection.execute("show tables").fetchall()]
         if not table and len(tables) == 1:
             table = tables[0]
         if table not in tables:
             todo = f"{suggest(table, tables)} write {path.name}{_PARTING}TABLE"
-            raise fail("no such table in the database", table or "none named", tables, todo)
+            raise fail(
+                f"{path.name} has no table {{}}" if table else f"{path.name} has several tables",
+                table or ...,
+                tables,
+                todo,
+            )
         self.relation = self.connection.table(table)
         self.names = list(self.relation.columns)
 

@@ -163,14 +163,18 @@ def read(
             raise fail(what, classifier, "", todo)
         if len(cells) > 1:
             missing = ", ".join(sorted(_CELLS - cells)).upper()
-            todo = "where only one class was tested, add columns of zeros for the other"
-            raise fail("a table of studies lacks columns", missing, "TP, FN, FP and TN", todo)
+            raise fail(
+                "A table of studies lacks the columns {}",
+                missing,
+                "",
+                "if only one class was tested, add columns of zeros for the other",
+            )
         return _from_table(file, labels, positive)
     if classifier is not None:
         todo = (
             "leave `classifier` out; to compare predictions of several classifiers, use from_frame"
         )
-        raise fail("`classifier` has no effect on predictions", classifier, "", todo)
+        raise fail(f"`classifier={classifier!r}` has no effect on predictions", ..., "", todo)
     actual, predicted = actual or "actual", predicted or "predicted"
     if file.number_format.is_given and not weights:
         raise file.number_format.without_effect("these are predictions without weights")
@@ -225,11 +229,14 @@ def _from_table(file, labels, positive):
     if is_square and not table.empty:
         file.check_counts(names, len(table))
     if table.empty or not numeric or not is_square:
-        todo = (
-            "name the columns of predictions with `actual=` and `predicted=`, or give a confusion "
-            "table with the same labels down and across"
+        raise fail(
+            "The file has neither columns of predictions nor a confusion matrix; its "
+            "columns are {}",
+            file.names,
+            "",
+            "name the columns of predictions with `actual=` and `predicted=`, or pass a "
+            "confusion matrix with the same labels on rows and columns",
         )
-        raise fail("neither predictions nor a confusion table", file.names, "one of the two", todo)
     sides = sides_of(table)
     warn_of_names(sides, "If they are not, name the first column of the file 'predicted'.", 3)
     table = table.rename_axis(index=sides.down, columns=sides.across)
@@ -258,12 +265,18 @@ def _from_studies(file, labels, positive, classifier):
     counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn, labels=class_labels).rename(batch="group")
     if positive is not None and positive != counts["positive"].item():
         todo = f"pass `labels=[..., {positive!r}]`, the positive one last"
-        raise fail("TP are of another class", positive, counts["positive"].item(), todo)
+        raise fail(
+            "TP and FN count the class {}, but the positive class is "
+            f"{counts['positive'].item()!r}",
+            positive,
+            "",
+            todo,
+        )
     if classifier is not None:
         return _of_classifiers(counts, frame, classifier)
     for name in frame:
         if name.lower() in _CLASSIFIERS:
-            what = f"the rows of {file.path.name} are read as studies of one classifier"
+            what = f"The rows of {file.path.name} were read as studies of one classifier"
             todo = f"pass `classifier={name!r}` if {name} names classifiers"
             warnings.warn(Advice(what, todo), stacklevel=3)
     numbers = list(frame.select_dtypes("number"))  # possible covariates: last, kept
@@ -274,7 +287,7 @@ def _from_studies(file, labels, positive, classifier):
         counts = counts.assign_coords(group=named.to_numpy())
     taken = [name for name in frame if name in (*counts.coords, *counts.dims)]
     if taken:
-        raise fail("columns with names of our own", taken, "others", "rename them")
+        raise fail("The column names {} are reserved", taken, "", "rename them")
     return counts.assign_coords(
         {name: ("group", column.to_numpy()) for name, column in frame.items()}
     )
@@ -286,7 +299,7 @@ def _of_classifiers(counts, frame, classifier):
     if names.duplicated().any():
         twice = names[names.duplicated()].iloc[0]
         todo = "select the rows of one data set, or leave `classifier` out if the rows are studies"
-        raise fail(f"{classifier} has several rows of a classifier", twice, "one row each", todo)
+        raise fail(f"{classifier} {{}} has several rows", twice, "", todo)
     return counts.rename(group="classifier").assign_coords(classifier=names.to_numpy(object))
 
 
@@ -456,9 +469,12 @@ def as_numbers(column: pd.Series) -> pd.Series:
     number_of_text: Mapping = dict(zip(texts, pd.to_numeric(texts, errors="coerce"), strict=True))
     for text, number in number_of_text.items():
         if np.isnan(number) or number % 1:
-            todo = "leave labels as text, or name the classes"
-            what = f"{column.name} has a label that is not a whole number"
-            raise fail(what, text, "whole numbers, as was asked for", todo)
+            raise fail(
+                f"{column.name} has the label {{}}, which is not a whole number",
+                text,
+                "",
+                "read labels as text, or name the classes",
+            )
     check_exact(str(column.name), np.array(list(number_of_text.values())))
     return column.map({text: int(number) for text, number in number_of_text.items()}).astype(
         "Int64"
@@ -525,7 +541,7 @@ class File:
             self.table = JsonTable(path, records)
         elif records is not None and not is_json(path):
             todo = "leave `records` out"
-            raise fail(f"`records` has no effect: {path.name} is no JSON", records, "", todo)
+            raise fail(f"`records` has no effect, because {path.name} is not JSON", ..., "", todo)
         self.number_format = number_format(decimal, thousands)
         self.names: list[str] = []
         if self.table is not None and self.number_format.is_given:
@@ -557,7 +573,7 @@ class File:
     def _check_once(self, names):
         if twice := [name for name in names if self.names.count(name) > 1]:
             todo = "rename one of the columns in the file"
-            raise fail("several columns have the same name", twice[0], "every name once", todo)
+            raise fail("Several columns have the name {}", twice[0], "", todo)
 
     def columns(self, wanted: Columns) -> pd.DataFrame:
         """Return selected columns, with labels of a text file as strings."""
@@ -602,7 +618,7 @@ class File:
             return
         if not self.number_format.is_given and (number := may_have_thousands(stacked)):
             name = next(name for name in texts if (texts[name] == number).any())
-            what = f"counts such as {number} in column {name!r} of {self.path.name} are ambiguous"
+            what = f"Counts such as {number} in column {name!r} of {self.path.name} are ambiguous"
             raise fail(what, ..., "", two_meanings(number))
         for name in texts:
             try:
@@ -622,12 +638,12 @@ class File:
             whole = pd.to_numeric(column[~column.str.contains(".", regex=False)], errors="coerce")
             if number and (not only_beside_hundreds or has_hundreds(whole)):
                 joined = number.replace(".", "")
-                what = f"Numbers such as {number} in column {name!r} of {self.path.name} are "
+                what = f"Numbers such as {number} in column {name!r} of {self.path.name} were "
                 todo = f"if the points separate thousands, pass `thousands='.'` to read {joined}; "
                 todo += "pass `decimal='.'` if they are decimal points"
                 warnings.warn(Advice(f"{what}read as {float(number):g}", todo), stacklevel=4)
             elif (text := with_decimal_comma(column)) is not None:
-                what = f"{text} in column {name!r} of {self.path.name} is read as text"
+                what = f"{text} in column {name!r} of {self.path.name} was read as text"
                 todo = "pass `decimal=','` if it is a number with a decimal comma"
                 warnings.warn(Advice(what, todo), stacklevel=4)
 
@@ -709,16 +725,18 @@ def _check_text(path):
     last = ends[-1] if ends else ""
     packed = last in (*PACKED, ".zip") and set(ends[-2:-1]) & {*_TEXT, *JSON}
     if not (last in (*_TEXT, *TYPED, *JSON) or packed):
-        todo = "save it as .csv or .parquet; in Python `from_frame` takes what pandas reads"
+        todo = (
+            "save it as .csv or .parquet; in Python, `from_frame` takes any table that pandas reads"
+        )
         allowed = (
             f"{', '.join((*_TEXT, *JSON, *TYPED))}, a folder of .parquet, .feather or .arrow, "
             "file.duckdb::table, or text in "
             f"{', '.join(PACKED)} or .zip"
         )
-        raise fail("unsupported file format", path.name, allowed, todo)
+        raise fail("{} has an unsupported file format", path.name, allowed, todo)
     if not path.is_file():
         todo = "check the path"
-        raise fail("no such file", str(path), "an existing file", todo, FileNotFoundError)
+        raise fail("The file {} does not exist", str(path), "", todo, FileNotFoundError)
 
 
 # Files on the web
@@ -751,8 +769,12 @@ def local_path(path: str | Path) -> Path:
         return Path(path)
     kind = address[1].lower()
     if kind not in ("http", "https"):
-        todo = "fetch the file first and pass its path"
-        raise fail("an address that is not of the web", kind, "http or https", todo)
+        raise fail(
+            "Addresses of type {} are not supported, only http and https",
+            kind,
+            "",
+            "download the file first and pass its path",
+        )
     return _download(f"{kind}://{str(path)[address.end() :]}")
 
 
@@ -776,9 +798,15 @@ def _download(address):
         why, todo = str(getattr(problem, "reason", problem)), "check the address"
         if isinstance(problem, HTTPError):
             problem.close()
-        raise fail(f"{shown} could not be fetched", why, "a file", todo, OSError) from None
+        raise fail(f"{shown} could not be downloaded: {{}}", why, "", todo, OSError) from None
     if length is not None and file.stat().st_size != int(length):
-        raise fail(f"{shown} was cut off", file.stat().st_size, length, "try again", OSError)
+        raise fail(
+            f"The download of {shown} was cut off after {file.stat().st_size} of {length} bytes",
+            ...,
+            "",
+            "try again",
+            OSError,
+        )
     return file
 
 
@@ -795,12 +823,10 @@ def atomic_write(path: Path) -> Iterator[Path]:
     path = Path(path)
     if path.is_symlink():
         todo = "name the file itself, or remove the link"
-        raise fail("the output is a symbolic link", str(path), "a file of its own", todo)
+        raise fail("The output {} is a symbolic link", str(path), "", todo)
     if not path.parent.is_dir():
         todo = "create it first"
-        raise fail(
-            "no such folder", str(path.parent), "an existing folder", todo, FileNotFoundError
-        )
+        raise fail("The folder {} does not exist", str(path.parent), "", todo, FileNotFoundError)
     part = path.with_name(f".{path.stem}.{uuid4().hex}{path.suffix}")
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:

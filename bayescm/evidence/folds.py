@@ -141,16 +141,16 @@ def stack(counts: xr.DataArray) -> xr.DataArray:
 def _with_folds(counts):
     if "fold" not in counts.dims:
         raise fail(
-            "no folds",
+            "The counts have no dimension 'fold', only {}",
             counts.dims,
-            "counts with a dim fold",
+            "",
             "use cross_confusion, or name the axis: `from_matrix(tables, dims=('fold',))`",
         )
     if counts.sizes["fold"] * counts.sizes.get("repeat", 1) < 2:
         raise fail(
-            "too few folds for a cross-validation",
-            dict(counts.sizes),
-            "K >= 2 folds",
+            f"A cross-validation needs two or more folds; the counts have {counts.sizes['fold']}",
+            ...,
+            "",
             "use `model='dirichlet_multinomial'` for one test set",
         )
     return counts
@@ -170,8 +170,9 @@ def check_series(counts: xr.DataArray, *, batches: bool = True) -> None:
     dims = (*counts.dims[-3:-2], *([] if batches else counts.dims[:-3]))
     if dims != ("step",) or counts.sizes["actual"] != 2:
         raise fail(
-            "drifting needs a series of two-class tables",
-            dict(counts.sizes),
-            f"two classes and dims {('step', *CELLS)}",
+            "The model drifting needs two-class tables along 'step'; the counts have the "
+            "dimensions {}",
+            tuple(map(str, counts.dims)),
+            "",
             "name the axis of time: `from_matrix(tables, dims=('step',))`, or `by={'step': week}`",
         )

@@ -70,8 +70,12 @@ def from_frame(
     if several:
         answers = {str(name): column for name, column in answers.items()}
     if several and weights_are == "importance":
-        todo = "compare the classifiers by their own counts"
-        raise fail("importance weights of several classifiers", weights, "counts", todo)
+        raise fail(
+            "Importance weights ({}) are not available for several classifiers",
+            weights,
+            "",
+            "count each classifier separately",
+        )
     if not isinstance(frame, pd.DataFrame):
         columns = [actual, *answers.values(), *dims.values()]
         frame, weights = count_combinations(frame, columns, weights, weights_are)
@@ -138,8 +142,12 @@ def count_combinations(
         table = table.with_columns((weight % 1).alias(_REST), blank)
     combinations = _collected(table.group_by(*keys).agg(*_sums(nw, weights)).head(MOST + 1))
     if len(combinations) > MOST:
-        todo = "name columns of labels; scores go to `from_scored_frame`, with `edges=`"
-        raise fail(f"too many combinations of {keys}", "more", f"at most {MOST}", todo)
+        raise fail(
+            f"The columns {keys} have more than {MOST} combinations",
+            ...,
+            "",
+            "name columns of labels; for scores, use `from_scored_frame` with `edges=`",
+        )
     check_labels(combinations, keys, _NUMBER)
     if weights is not None:
         _check(combinations, weights, weights_are)
@@ -152,7 +160,7 @@ def check_labels(counted: pd.DataFrame, keys: Sequence[str], number: str) -> Non
         missing = counted.loc[counted[name].isna(), number].sum()
         if missing:
             todo = ["drop these rows", "give abstentions a label and pass it as `abstain=`"]
-            raise fail(f"{name} has missing values ({missing:.15g})", ..., "a value per row", todo)
+            raise fail(f"{name} has missing values ({missing:.15g})", ..., "", todo)
 
 
 def _sums(nw, weights):
@@ -167,15 +175,18 @@ def _sums(nw, weights):
 def _check(combinations, weights, weights_are):
     if missing := int(combinations[_MISSING].sum()):
         todo = "drop these rows, or give them a weight"
-        raise fail(f"{weights} has missing values ({missing})", ..., "a weight per row", todo)
+        raise fail(f"{weights} has missing values ({missing})", ..., "", todo)
     if not (combinations[_SMALLEST] >= 0).all():
         got = combinations[_SMALLEST].min()
-        raise fail(f"a weight in {weights} is negative or no number", got, "numbers >= 0", "")
+        raise fail(f"Weights in {weights} must be numbers >= 0", got, "", "")
     if weights_are is None and (combinations[_REST] > 0).any():
-        allowed = '"counts" or "importance"'
-        todo = 'pass `weights_are="importance"` for sampling weights'
-        what = "weights are not whole numbers, and `weights_are` does not say what they stand for"
-        raise fail(what, ..., allowed, todo)
+        raise fail(
+            "Fractional weights need weights_are",
+            ...,
+            "",
+            'pass `weights_are="importance"` for sampling weights, or '
+            '`weights_are="counts"` if a weight is a number of examples',
+        )
 
 
 def _collected(table):
@@ -190,6 +201,11 @@ def _plain(frame):
         return pd.DataFrame(frame)
     except (TypeError, ValueError):
         kind = f"{type(frame).__module__}.{type(frame).__name__}"
-        allowed = "a table of pandas, Polars, PyArrow, DuckDB or Dask, or a mapping of columns"
-        todo = "install narwhals' newest version if it is a table, or convert it to pandas"
-        raise fail("not a table", kind, allowed, todo, TypeError) from None
+        raise fail(
+            f"A {kind} is not a table of pandas, Polars, PyArrow, DuckDB or Dask",
+            ...,
+            "",
+            "convert it to pandas, or pass a mapping of columns; for other tables, install "
+            "the newest narwhals",
+            TypeError,
+        ) from None

@@ -88,13 +88,13 @@ def from_item_counts(
         counts = columns
     elif any(column is not None for column in columns.values()):
         todo = "pass a table, or `tp=`, `fp=` and `fn=`"
-        raise fail("a table of counts beside tp, fp or fn", ..., "one of them", todo)
+        raise fail("A table of counts cannot be combined with tp, fp or fn", ..., "", todo)
     counts = as_pandas(counts)
     several = isinstance(counts, Mapping) and not {*CELLS} & {*counts}
     systems = dict(counts) if several else {"counts": counts}
     systems = {name: as_pandas(table) for name, table in systems.items()}
     if not systems:
-        raise fail("no systems", {}, "one or more", 'pass {"a": table}')
+        raise fail("No systems are given", ..., "", 'pass e.g. {"a": table}')
     check_row_order({"counts": systems, "item": item, "group": group})
     tables = [_table(name, table) for name, table in systems.items()]
     sizes = {str(name): len(table[0]) for name, table in zip(systems, tables, strict=True)}
@@ -107,7 +107,7 @@ def from_item_counts(
         labels = np.arange(len(tables[0][0]))
     if (twice := pd.Index(labels).duplicated()).any():
         todo = "add up its counts first"
-        raise fail("an item is there twice", labels[int(np.argmax(twice))], "each once", todo)
+        raise fail("Item {} occurs twice", labels[int(np.argmax(twice))], "", todo)
     stacked = np.stack(tables)
     dims = ("classifier", "item") if several else ("item",)
     values = stacked if several else stacked[0][None]
@@ -135,8 +135,12 @@ def _items_of(systems):
     (first, items), *others = columns.items()
     for name, other in others:
         if not np.array_equal(items, other):
-            todo = "bring the rows of all tables into the same order of items"
-            raise fail(f"{name} and {first} have other items, or in other orders", ..., "", todo)
+            raise fail(
+                f"{name} and {first} have other items, or the items in another order",
+                ...,
+                "",
+                "give all tables the same items in the same order",
+            )
     return items
 
 
@@ -150,11 +154,11 @@ def _table(name, table):
     for cell in CELLS:
         if cell not in table or table[cell] is None:
             todo = suggest(cell, map(str, table)) or "give tp, fp and fn"
-            raise fail(f"{name} have no {cell}", list(table), CELLS, todo)
+            raise fail(f"{name} has no column {cell}", list(table), CELLS, todo)
         counts = check_counts(table[cell], name=f"a count ({cell})", todo="count whole ones")
         if counts.ndim != 1:
             todo = "pass one number for each item"
-            raise fail(f"{cell} is no column", counts.shape, "shape (n,)", todo)
+            raise fail(f"{cell} must be one column, but its shape is {{}}", counts.shape, "", todo)
         values.append(counts)
     check_sizes({cell: len(counts) for cell, counts in zip(CELLS, values, strict=True)})
     return np.stack(values)
@@ -179,15 +183,23 @@ def as_item_counts(evidence: xr.Dataset) -> xr.Dataset:
         If the evidence is not item counts.
     """
     if not is_item_counts(evidence):
-        allowed, todo = "counts as `from_item_counts` returns them", "use `from_item_counts`"
-        raise fail("not item counts", type(evidence).__name__, allowed, todo, TypeError)
+        todo = "use `from_item_counts`"
+        raise fail(
+            f"This function needs item counts, not a {type(evidence).__name__}",
+            ...,
+            "",
+            todo,
+            TypeError,
+        )
     for name in CELLS:
         if extra := {*evidence[name].dims} - {"classifier", "item"}:
             todo = "select along it"
-            raise fail("item counts have a further dim", sorted(map(str, extra)), "none", todo)
+            raise fail(
+                "Item counts cannot have the dimension {}", sorted(map(str, extra)), "", todo
+            )
         check_counts(evidence[name].values, name=f"a count ({name})", todo="count whole ones")
     if not evidence.sizes["item"]:
-        raise fail("no items", 0, "one or more", "pass some counts")
+        raise fail("There are no items", ..., "", "pass at least one")
     return evidence.assign({name: evidence[name].transpose(..., "item") for name in CELLS})
 
 
@@ -235,9 +247,12 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
     check_one_system(evidence)
     columns = {str(name) for name, column in evidence.variables.items() if "item" in column.dims}
     if further := sorted(columns - {"item", *CELLS}):
-        todo = "leave them out; add slices under names of their own"
-        what = "a batch has the counts of each item only"
-        raise fail(what, further, "no slices, clusters or weights", todo)
+        raise fail(
+            "A batch of item counts cannot have {}",
+            further,
+            "",
+            "leave them out; add each slice under its own name",
+        )
     counts = np.stack([evidence[name].values for name in CELLS], axis=1)
     items, order = items_in_order(evidence.indexes["item"], counts)
     coords = {"item": items, "cell": list(CELLS)}

@@ -191,7 +191,7 @@ def _as_series(scores):
     if any(of_items.values()) and not all(of_items.values()):
         todo = "pass a mapping from items to scores for every system"
         lacking = [name for name, has in of_items.items() if not has]
-        raise fail("some systems have scores without their items", lacking, "", todo)
+        raise fail("The systems {} have scores without items", lacking, "", todo)
     return {
         name: pd.Series(dict(values)) if isinstance(values, Mapping) else values
         for name, values in scores.items()
@@ -223,20 +223,24 @@ def _from_wide(scores, item, columns):
         check_sizes({"scores": len(values), "items": len(labels)})
         return xr.DataArray(values, {"item": labels}, ["item"]), columns
     if not scores:
-        raise fail("no systems", {}, "one or more", 'pass {"a": scores}')
+        raise fail("No systems are given", ..., "", 'pass e.g. {"a": scores}')
     series = {str(name): _series(name, values, item) for name, values in scores.items()}
     first, *others = series.values()
     sizes = {name: len(values) for name, values in series.items()}
     if item is None and len(set(sizes.values())) > 1 and not _have_index(scores):
-        todo = "put None where a score is missing, or pass Series that have the items as index"
-        raise fail("the systems have different numbers of scores", sizes, "one of each item", todo)
+        raise fail(
+            "The systems have different numbers of scores: {}",
+            sizes,
+            "",
+            "put None where a score is missing, or pass Series with the items as index",
+        )
     moved = any(not first.index.equals(other.index) for other in others)
     beside = {key: column for key, column in _flat(columns).items() if column is not None}
     if beside:  # columns follow the order of the rows, which all systems must share
         check_row_order({f"scores of {name}": values for name, values in scores.items()} | beside)
     if moved and beside:
         todo = "give all systems the same items, or pass a DataFrame with a row for each score"
-        raise fail("the systems have other items, or in other orders", ..., "one order", todo)
+        raise fail("The systems have other items, or the items in another order", ..., "", todo)
     frame = pd.DataFrame(series) if moved else pd.concat(series, axis=1)
     if moved:
         frame = frame.loc[first.index.union(frame.index, sort=False)]
@@ -257,11 +261,17 @@ def _from_long(frame, item, system, score, columns):
     """Return scores from a table with one row per score, and the additional columns by item."""
     if not isinstance(frame, pd.DataFrame):
         todo = 'pass the table, and `item="q"`, `system="model"`, `score="s"`'
-        raise fail("score and system name columns", type(frame).__name__, "a DataFrame", todo)
+        raise fail(
+            "`score` and system can name columns only if the first argument is a DataFrame, "
+            f"not a {type(frame).__name__}",
+            ...,
+            "",
+            todo,
+        )
     for name, argument in (("item", item), ("score", score)):
         if not isinstance(argument, str):
             todo = f"pass {name}= with the name of the column"
-            raise fail(f"no column of the {name}", argument, "a name", todo)
+            raise fail(f"The column of the {name} is not named", ..., "", todo)
     for name in (item, score, *([] if system is None else [system])):
         check_column(name, frame)
     codes, items = factorize("item", column("item", frame[item]))
@@ -278,9 +288,7 @@ def _from_long(frame, item, system, score, columns):
         todo = "average them first, or use `from_attempts` for repeated right and wrong answers"
         if system is None:
             todo = 'name the column of the system: `system="model"`; or average them first'
-        raise fail(
-            f"item {items[codes[first]]}{of_system} has several scores", ..., "one score", todo
-        )
+        raise fail(f"Item {items[codes[first]]}{of_system} has several scores", ..., "", todo)
     values = np.full((len(names), len(items)), np.nan)
     values[rows, codes] = _numbers(frame[score])
     coords = {"item": items}
@@ -290,7 +298,7 @@ def _from_long(frame, item, system, score, columns):
     for key, name in columns.items():
         if name is not None and not _names_columns(key, name):
             todo = f"pass {key}= with the name of a column"
-            raise fail(f"{key} is not a column of the table", ..., "a name", todo)
+            raise fail(f"The table has no column {key}", ..., "", todo)
         by_item[key] = None if name is None else _by_item(_columns_named(frame, name), codes, items)
     return table, by_item
 
@@ -314,7 +322,7 @@ def _check_no_summary_row(table):
         for name, summary in (("mean", total / np.maximum(number, 1)), ("sum", total)):
             near = np.abs(summary - value) <= _ROUNDED * np.maximum(1, np.abs(value))
             if len(value) and near.all():
-                what = f"item {label!r} is the {name} of the other items, and not an item"
+                what = f"Item {label!r} is the {name} of the other items, and not an item"
                 raise fail(what, ..., "", "leave the row out")
 
 
@@ -326,8 +334,12 @@ def _by_item(values, codes, items):
     if (twice := pairs["item"].duplicated(keep=False)).any():
         code = pairs["item"][twice].iloc[0]
         got = pairs["value"][pairs["item"] == code].tolist()
-        todo = "give the item one, or make the items of each a label of their own"
-        raise fail(f"item {items[code]} has several values of {values.name}", got, "one", todo)
+        raise fail(
+            f"Item {items[code]} has several values of {values.name}: {{}}",
+            got,
+            "",
+            "give each item one value, or relabel the items so that each value has its own items",
+        )
     return pairs.sort_values("item")["value"].to_numpy()
 
 
@@ -371,8 +383,12 @@ def _item_labels(scores, item):
 def _distinct(labels):
     repeated = pd.Index(labels).duplicated()
     if repeated.any():
-        todo = "average its scores first, or give repetitions labels of their own"
-        raise fail("an item has several scores", labels[int(np.argmax(repeated))], "one each", todo)
+        raise fail(
+            "Item {} has several scores",
+            labels[int(np.argmax(repeated))],
+            "",
+            "average them first, or give repetitions their own labels",
+        )
     return np.asarray(labels)
 
 
@@ -389,15 +405,19 @@ def _numbers(values):
     array = pd.Series(values).to_numpy() if isinstance(values, list | tuple) else values
     absent = np.asarray(pd.isna(array))
     if absent.ndim != 1:
-        todo = "pass one number for each item, or {'a': scores, 'b': scores} for several systems"
-        raise fail("scores have several axes", absent.shape, "shape (n,)", todo)
+        raise fail(
+            "Scores must have one axis, but their shape is {}",
+            absent.shape,
+            "",
+            "pass one number for each item, or {'a': scores, 'b': scores} for several systems",
+        )
     present = np.asarray(array, dtype=object)[~absent] if absent.any() else array
     todo = "pass numbers; right and wrong answers are for `from_predictions` or `from_attempts`"
     numbers = np.full(absent.shape, np.nan)
     numbers[~absent] = check_reals(present.tolist() if absent.any() else present, "scores", todo)
     if np.isinf(numbers).any():
         first = int(np.argmax(np.isinf(numbers)))
-        raise fail("a score is infinite", numbers[first], "finite numbers", "leave the item out")
+        raise fail("Scores must be finite", numbers[first], "", "leave the item out")
     return numbers
 
 
@@ -406,9 +426,9 @@ def _ends(range):
     try:
         low, high = (float(end) for end in range)
     except (TypeError, ValueError):
-        raise fail("range is not two numbers", range, "(lowest, highest)", todo) from None
+        raise fail("`range` must be two numbers, (lowest, highest)", range, "", todo) from None
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise fail("the range of the scores is empty or infinite", range, "low < high", todo)
+        raise fail("`range` must be finite, with lowest < highest", range, "", todo)
     return low, high
 
 
@@ -422,18 +442,23 @@ def _filled(evidence, missing):
     if "classifier" in where.dims:
         got = f"item {got} of {where['classifier'].values[0]}"
     if missing is None:
-        todo = (
-            'pass `missing="drop pairs"` to use the items that all systems have, or '
-            '`missing="worst"` to give the worst score of range'
+        raise fail(
+            f"{int(absent.sum())} score{'s are' if absent.sum() > 1 else ' is'} missing, "
+            f"e.g. {got}",
+            ...,
+            "",
+            'pass `missing="drop pairs"` to compare systems on the items that all have, or '
+            '`missing="worst"` to use the worst possible score',
         )
-        raise fail(f"{int(absent.sum())} scores are missing", got, "a score of every item", todo)
     if missing == "drop pairs":
         empty = absent.all("item")
         if empty.any():
-            raise fail("a system has no scores", ..., "one or more", "leave the system out")
+            raise fail("A system has no scores", ..., "", "leave the system out")
         return evidence.isel(item=~absent.all([d for d in absent.dims if d != "item"]).values)
     if "lowest" not in evidence.coords:
-        raise fail("the worst score is not known", ..., "range", "pass e.g. `range=(0, 1)`")
+        raise fail(
+            '`missing="worst"` needs the range of the scores', ..., "", "pass e.g. `range=(0, 1)`"
+        )
     worst = evidence["highest" if evidence["lower_is_better"] else "lowest"].item()
     return evidence.assign(item_score=evidence["item_score"].fillna(worst))
 
@@ -441,11 +466,20 @@ def _filled(evidence, missing):
 def _judged(evidence, scores, judge, item, system, missing):
     """Return evidence with a judge's score of every item."""
     if missing is not None:
-        todo = "leave `missing` out: items without a score are those that the judge alone has seen"
-        raise fail("a judge, and what to do with missing scores", missing, "one of them", todo)
+        raise fail(
+            f"`judge` and `missing={missing!r}` cannot be combined",
+            ...,
+            "",
+            "leave `missing` out: items without a score are scored by the judge alone",
+        )
     if isinstance(judge, str):
         if not isinstance(scores, pd.DataFrame):
-            raise fail("judge names no column", judge, "scores", "pass scores, or a DataFrame")
+            raise fail(
+                "`judge` can name a column only if the scores are a DataFrame; got {}",
+                judge,
+                "",
+                "pass the judge's scores, or a DataFrame",
+            )
         if system is None and not isinstance(item, str):
             judge = scores[check_column(judge, scores)]
         else:
@@ -460,11 +494,18 @@ def _judged(evidence, scores, judge, item, system, missing):
     score = evidence["item_score"]
     different = set(judge["item"].values.tolist()) != set(score["item"].values.tolist())
     if different or judge.sizes.keys() != score.sizes.keys() or judge.size != score.size:
-        todo = "give the judge's score of every item, of each system"
-        raise fail("the judge has scored other items", dict(judge.sizes), dict(score.sizes), todo)
+        raise fail(
+            f"The judge has scores for {dict(judge.sizes)}, but the people's scores are for "
+            f"{dict(score.sizes)}",
+            ...,
+            "",
+            "pass the judge's score of every item for each system",
+        )
     aligned = judge.reindex_like(score)
     if aligned.isnull().any():
-        raise fail("a score of the judge is missing", ..., "one for every item", "complete them")
+        raise fail(
+            "A score of the judge is missing", ..., "", "pass the judge's score of every item"
+        )
     return evidence.assign(judge_score=aligned.transpose(*score.dims))
 
 
@@ -493,14 +534,20 @@ def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
         If the evidence is not item scores, or a score is outside the range.
     """
     if not is_item_scores(evidence):
-        allowed, todo = "item scores as `from_item_scores` returns them", "use `from_item_scores`"
-        raise fail("not item scores", type(evidence).__name__, allowed, todo, TypeError)
+        todo = "use `from_item_scores`"
+        raise fail(
+            f"This function needs item scores, not a {type(evidence).__name__}",
+            ...,
+            "",
+            todo,
+            TypeError,
+        )
     scores = evidence["item_score"]
     if extra := set(scores.dims) - {"classifier", "item"}:
         todo = "select along it, or pass slices as `by=` of `from_item_scores`"
-        raise fail("item scores have a further dim", sorted(map(str, extra)), "none", todo)
+        raise fail("Item scores cannot have the dimension {}", sorted(map(str, extra)), "", todo)
     if not scores.sizes["item"]:
-        raise fail("no items", 0, "one or more", "pass some scores")
+        raise fail("There are no items", ..., "", "pass at least one")
     if "judge_score" in evidence:
         _check_judged(evidence)
     if "lowest" in evidence.coords:
@@ -509,8 +556,12 @@ def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
         outside = (values < low) | (values > high)
         if outside.any():
             got = values[outside][0]
-            todo = "correct the score, or pass a range that holds all of them"
-            raise fail("a score lies outside the range", got, f"{low:g} to {high:g}", todo)
+            raise fail(
+                "The score {} is outside the range",
+                got,
+                f"{low:g} to {high:g}",
+                "correct the score, or pass a range that contains all scores",
+            )
     dims = ("classifier", "item") if "classifier" in scores.dims else ("item",)
     if scores.dims == dims:
         return evidence
@@ -523,13 +574,22 @@ _FEWEST_SCORED = 8  # minimum number of human scores to estimate the correction 
 def _check_judged(evidence):
     """Raise an error if a judge is combined with clusters or weights, or scores are too few."""
     if clusters_of(evidence) is not None or "weight" in evidence:
-        todo = "leave them out, or leave out the judge"
-        raise fail("a judge beside clusters or weights of items", ..., "one of them", todo)
+        raise fail(
+            "A judge cannot be combined with clusters or weights of items",
+            ...,
+            "",
+            "leave them out, or leave the judge out",
+        )
     for items in items_of_slices(evidence):
         scored = evidence["item_score"].isel(item=items).notnull().sum("item")
         if int(scored.min()) < _FEWEST_SCORED:
-            todo = "have people score more of them, or leave out the judge"
-            raise fail("too few items scored", int(scored.min()), f"{_FEWEST_SCORED} or more", todo)
+            raise fail(
+                f"Only {int(scored.min())} items are scored by people; at least "
+                f"{_FEWEST_SCORED} are needed",
+                ...,
+                "",
+                "have people score more items, or leave the judge out",
+            )
 
 
 # Batches of a monitor
@@ -570,14 +630,15 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
     of_items = [str(name) for name, column in evidence.variables.items() if "item" in column.dims]
     further = sorted({*of_items} - {"item", "item_score"})
     if further:
-        todo = (
-            "leave them out; add slices by names of their own, and of items in clusters the mean "
-            "score of each cluster"
+        raise fail(
+            "A batch of item scores cannot have {}",
+            further,
+            "",
+            "leave them out; add each slice under its own name, and for items in clusters "
+            "the mean score of each cluster",
         )
-        what = "a batch is a score for each item: no slices, clusters, weights or judge"
-        raise fail(what, further, "none of these", todo)
     if (absent := np.isnan(scores.values)).any():
-        raise fail("scores are missing", int(absent.sum()), "all", "leave these items out")
+        raise fail("{} scores are missing", int(absent.sum()), "", "leave these items out")
     facts = {name: column.values for name, column in evidence.variables.items() if not column.dims}
     ends = {name: facts[name].item() if name in facts else None for name in _ENDS}
     if like is not None and "lowest" in like.attrs and ends["lowest"] is None:

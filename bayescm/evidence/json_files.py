@@ -77,8 +77,12 @@ class JsonTable:
         for name in frame:
             if frame[name].map(lambda value: isinstance(value, list | dict)).any():
                 todo = "name a column with one value for each record"
-                what = f"column {name!r} of {self.path.name} holds lists"
-                raise fail(what, frame[name].iloc[0], "labels", todo)
+                raise fail(
+                    f"Column {name!r} of {self.path.name} contains lists, e.g. {{}}",
+                    frame[name].iloc[0],
+                    "",
+                    todo,
+                )
         counts = frame.groupby(list(frame), dropna=False, sort=False, observed=True).size()
         return counts.rename(NUMBER).reset_index()
 
@@ -94,7 +98,7 @@ def _parsed(text, where):
         return json.loads(text)
     except json.JSONDecodeError as problem:
         todo = "write the file again, or name it .jsonl if each line is a record"
-        raise fail(f"{where} is not JSON", str(problem), "JSON", todo) from None
+        raise fail(f"{where} is not valid JSON: {{}}", str(problem), "", todo) from None
 
 
 def _at(content, records, name):
@@ -108,7 +112,7 @@ def _at(content, records, name):
         else:
             allowed = ", ".join(_paths_of_records(content)) or "a path of a list of records"
             todo = "pass one of these as `records`"
-            raise fail(f"{name} has nothing at this path", records, allowed, todo)
+            raise fail(f"{name} has nothing at {{}}", records, allowed, todo)
     return place
 
 
@@ -132,7 +136,7 @@ def _rows(content: Any, name: str) -> list[dict]:
     todo = "write a list of records, or one record in each line of a .jsonl file"
     if paths:
         todo = f"pass `records={paths[0]!r}`"
-    raise fail(f"{name} is not a list of records", _kind(content), "records", todo)
+    raise fail(f"{name} contains {{}}, not a list of records", _kind(content), "", todo)
 
 
 def _scores(content):

@@ -50,7 +50,7 @@ def as_labels(labels: Any) -> np.ndarray:
     if isinstance(labels, str) or not np.iterable(labels):
         example = [labels, "..."] if isinstance(labels, str) else [0, 1]
         todo = f"pass e.g. `labels={example}`"
-        raise fail("labels must be a list", labels, "a list of labels", todo)
+        raise fail("Labels must be a list", labels, "", todo)
     labels = list(labels)
     check_no_dates(labels)
     check_plain_labels(labels)
@@ -59,14 +59,14 @@ def as_labels(labels: Any) -> np.ndarray:
     kinds = {type(label) for label in items}
     if not (kinds <= {str} or kinds <= {int} or kinds <= {bool}):
         alike = len(kinds) == 1
-        what = f"labels are of type {next(iter(kinds)).__name__}" if alike else "mixed types"
-        what = what if alike else f"labels are of {what}"
-        raise fail(what, items, "all str, all int or all bool", "make them all strings")
+        what = f"Labels are of type {next(iter(kinds)).__name__}" if alike else "Mixed types"
+        what = what if alike else f"Labels are of {what}"
+        raise fail(what, items, "", "make them all strings")
     if len(items) < 2:
         todo = "name every class, including those absent from the sample, in `labels=[...]`"
-        raise fail("fewer than two classes", items, "two or more labels", todo)
+        raise fail("At least two classes are needed; the labels are {}", items, "", todo)
     if len(set(items)) < len(items):
-        raise fail("a label occurs twice", items, "each label once", "remove the duplicate")
+        raise fail("The labels contain a duplicate: {}", items, "", "remove the duplicate")
     return np.array(items)
 
 
@@ -74,9 +74,12 @@ def check_no_dates(labels: Iterable, name: str = "labels") -> None:
     """Raise an error if labels are dates, times or durations, which are not classes."""
     dates = [label for label in labels if isinstance(label, (*_DATES, pd.Period))]
     if dates:
-        allowed = "classes: strings, whole numbers or booleans"
-        todo = "pass the column of classes; where every date is a class, .astype(str) says so"
-        raise fail(f"{name} are dates", dates[:3], allowed, todo)
+        raise fail(
+            f"{name} are dates, not classes: {{}}",
+            dates[:3],
+            "",
+            "pass the column of classes; if every date is a class, use .astype(str)",
+        )
 
 
 def check_plain_labels(labels: Iterable, name: str = "labels") -> None:
@@ -90,21 +93,30 @@ def check_plain_labels(labels: Iterable, name: str = "labels") -> None:
             raise fail(f"{name} are members of the enumeration {kind}", label, "", todo, TypeError)
         if isinstance(label, tuple | list | dict | set):
             what = f"{name} are of type {type(label).__name__}"
-            allowed = "strings, whole numbers or booleans"
-            todo = "join the parts to one text, as in '/'.join(map(str, label))"
-            raise fail(what, label, allowed, todo, TypeError)
+            raise fail(
+                what,
+                label,
+                "",
+                "join the parts into one text, e.g. with '/'.join(map(str, label))",
+                TypeError,
+            )
 
 
 def check_no_missing_text(labels: Iterable, name: str = "a label", todo: str = "") -> None:
     """Raise an error if a label is a string that numpy or pandas write for missing values."""
     for label in labels:
         if isinstance(label, str) and label in MISSING_TEXTS:
-            what = f"{name} is the text {str(label)!r}, which a missing value becomes as text"
             todo = todo or (
                 "drop these examples, or leave what is missing missing; if it is a class, name it "
                 "with the others in labels (--label), if it is no answer, in abstain (--abstain)"
             )
-            raise fail(what, ..., "", todo)
+            raise fail(
+                f"{name} contains the text {str(label)!r}, which is how a missing value looks "
+                "as text",
+                ...,
+                "",
+                todo,
+            )
 
 
 def check_exact(name: str, numbers: np.ndarray) -> None:
@@ -116,9 +128,13 @@ def check_exact(name: str, numbers: np.ndarray) -> None:
     large = numbers[np.abs(numbers) >= start]
     if large.size:
         kind = f"{start:.0f} or more as {numbers.dtype}"
-        what = f"{name} has a label of {kind}, which skips whole numbers"
         todo = "keep the labels as integers, or as text"
-        raise fail(what, int(large[0]), "integers or text", todo)
+        raise fail(
+            f"{name} has the label {{}} as {kind}, which does not store all whole numbers exactly",
+            int(large[0]),
+            "",
+            todo,
+        )
 
 
 def index_labels(index: Any) -> list:
@@ -137,9 +153,9 @@ def matching_labels(*indexes: Any) -> list[list]:
     rows, columns = both_labels = [index_labels(index) for index in indexes]
     if set(rows) != set(columns) or len(rows) != len(columns):
         raise fail(
-            "actual and predicted have different labels",
+            "`actual` and predicted have different labels: {}",
             (rows, columns),
-            "the same labels on both",
+            "",
             "name all labels: `from_matrix(matrix, labels=[...])` adds empty rows and columns",
         )
     as_labels(rows)
@@ -161,7 +177,7 @@ def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
     spelled = {str(label).strip().lower(): label for label in labels}
     alike = get_close_matches(str(wanted).strip().lower(), spelled, n=1, cutoff=0.8)
     todo = f"did you mean {spelled[alike[0]]!r}?" if alike else "pass one of these"
-    raise fail(f"the {what} is not among the labels", wanted, labels, todo)
+    raise fail(f"The {what} {{}} is not among the labels", wanted, labels, todo)
 
 
 def is_default_index(index: pd.Index) -> bool:
@@ -187,7 +203,10 @@ def in_label_order(numbers: Any, labels: Sequence) -> Any:
         return numbers
     if set(numbers) != set(labels):
         raise fail(
-            "labels that are not the classes", list(numbers), list(labels), "name each class"
+            f"{list(numbers)} must name the classes {list(labels)}",
+            ...,
+            "",
+            "pass one value per class",
         )
     return [numbers[label] for label in labels]
 
@@ -214,8 +233,12 @@ def columns_in_order(table: Any, labels: Sequence) -> Any:
         return table.iloc[:, places] if isinstance(table, pd.DataFrame) else table[:, places]
     shared = sorted(set(names) & set(wanted))
     if shared and len(names) == len(wanted):
-        todo = "name every column as its class"
-        raise fail("some columns are named as classes, others not", names, wanted, todo)
+        raise fail(
+            "Only some of the columns {} are named after classes",
+            names,
+            wanted,
+            "name every column after its class",
+        )
     return table
 
 

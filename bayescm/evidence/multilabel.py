@@ -125,7 +125,7 @@ def from_multilabel(
     several = isinstance(predicted, Mapping)
     systems = dict(predicted) if several else {"predicted": predicted}
     if not systems:
-        raise fail("no systems", {}, "one or more", 'pass {"a": predicted}')
+        raise fail("No systems are given", ..., "", 'pass e.g. {"a": predicted}')
     columns = {"actual": actual, "predicted": systems, "scores": scores, "group": group, "by": by}
     columns["weights"] = weights
     check_row_order(columns)
@@ -160,7 +160,7 @@ def _matrices(tables, labels):
     if len(set(of_sets.values())) > 1:
         kinds = {name: "sets" if sets else "indicators" for name, sets in of_sets.items()}
         todo = "pass all as indicators, or all as sets of labels"
-        raise fail("indicators beside sets of labels", kinds, "one of them", todo)
+        raise fail("Indicators and sets of labels cannot be combined: {}", kinds, "", todo)
     if next(iter(of_sets.values())):
         return _of_sets(tables, labels)
     matrices = {name: _indicators(name, table) for name, table in tables.items()}
@@ -169,20 +169,20 @@ def _matrices(tables, labels):
     }
     widths = {name: matrix.shape[1] for name, matrix in matrices.items()}
     if len(set(widths.values())) > 1:
-        todo = "give all of them a column for every label"
-        raise fail("numbers of labels differ", widths, "the same labels", todo)
+        todo = "give every table a column for each label"
+        raise fail("The tables have different numbers of labels: {}", widths, "", todo)
     (width, *_) = widths.values()
     default = next(iter(columns.values())) if columns else range(width)
     names = _distinct(list(default) if labels is None else labels)
     if len(names) != width:
         todo = "name every column once"
-        raise fail("wrong number of labels", names, f"{width} labels", todo)
+        raise fail(f"{width} labels are needed, one per column", names, "", todo)
     for name, index in columns.items():
         _distinct(list(index))
         for label in index:
             if label not in names:
                 todo = suggest(label, names) or "give all tables the same columns"
-                raise fail(f"{name} has a column of no label", label, names, todo)
+                raise fail(f"{name} has a column {{}}, which is not a label", label, names, todo)
         matrices[name] = matrices[name][:, index.get_indexer(pd.Index(names))]
     return matrices, _label_array(names)
 
@@ -199,7 +199,7 @@ def _is_sets(name, table):
         return False
     rows = list(table)
     if not rows:
-        raise fail("no examples", 0, "at least one", "pass some predictions")
+        raise fail("There are no examples", ..., "", "pass some predictions")
     for row in rows:
         if isinstance(row, str) or not isinstance(row, Iterable):
             raise _neither(name, row)
@@ -216,15 +216,25 @@ def _is_sets(name, table):
     if any(len(set(row)) < len(row) for row in sequences):
         return False  # labels of an example would be distinct
     todo = "pass np.array(...) if these are indicators, and sets if they are labels"
-    raise fail(f"{name} may be indicators or the labels 0 and 1", rows[0], "one of them", todo)
+    raise fail(
+        f"The values of {name}, e.g. {{}}, can be indicators or the labels 0 and 1",
+        rows[0],
+        "",
+        todo,
+    )
 
 
 def _neither(name, got):
     todo = "pass np.array of 0 and 1, or a list of sets; one label per example: `from_predictions`"
-    allowed = "an indicator of every label, or a set of labels, of each example"
     if isinstance(got, str) and got.strip()[:1] in ("[", "{"):
         todo = f"parse the texts of {name} first: [json.loads(text) for text in column]"
-    return fail(f"{name} does not hold several labels", got, allowed, todo, TypeError)
+    return fail(
+        f"{name} must have an indicator for every label, or a set of labels, for each example",
+        got,
+        "",
+        todo,
+        TypeError,
+    )
 
 
 def _indicators(name, table):
@@ -236,18 +246,22 @@ def _indicators(name, table):
     if values.ndim != 2:
         raise _neither(name, values.shape)
     if not values.size:
-        raise fail(f"{name} is empty", values.shape, "shape (n, L)", "pass some predictions")
+        raise fail(f"{name} is empty: its shape is {{}}", values.shape, "", "pass some predictions")
     if values.dtype == bool:
         return values
     if (absent := np.asarray(pd.isna(values))).any():
-        todo = "leave the example out, or fill in what is known"
         where = tuple(int(index[0]) for index in np.nonzero(absent))
-        raise fail(f"{name} has missing indicators", where, "0 or 1", todo)
+        raise fail(
+            f"{name} has missing indicators: {{}}",
+            where,
+            "",
+            "leave the example out, or fill in the indicators",
+        )
     zero, one = values == 0, values == 1
     if not np.all(zero | one):
         got = values[~np.asarray(zero | one, dtype=bool)][0]
         todo = "compare probabilities with a threshold first: scores >= 0.5"
-        raise fail(f"{name} has an indicator that is neither 0 nor 1", got, "0 or 1", todo)
+        raise fail(f"Indicators in {name} must be 0 or 1", got, "", todo)
     return np.asarray(one, dtype=bool)
 
 
@@ -265,17 +279,19 @@ def _of_sets(tables, labels):
         except TypeError:
             kinds = sorted({type(label).__name__ for label in occurring})
             todo = "convert them to one type"
-            raise fail("labels have mixed types", kinds, "all of one type", todo) from None
+            raise fail("Labels must all have one type", kinds, "", todo) from None
     names = _distinct(labels)
     if not names:
-        raise fail("no labels", ..., "one or more", "pass `labels=`")
+        raise fail("There are no labels", ..., "", "pass `labels=`")
     place = {label: index for index, label in enumerate(names)}
     matrices = {name: np.zeros((len(rows), len(names)), bool) for name, rows in sets.items()}
     for name, rows in sets.items():
         for example, row in enumerate(rows):
             for label in row:
                 if label not in place:
-                    raise fail(f"{name} has an unknown label", label, names, suggest(label, names))
+                    raise fail(
+                        f"{name} has an unknown label {{}}", label, names, suggest(label, names)
+                    )
                 matrices[name][example, place[label]] = True
     return matrices, _label_array(names)
 
@@ -291,19 +307,22 @@ _TAG = re.compile(r"O|[BIESLU]-.+")
 def _check_no_tags(name, rows):
     """Raise an error if the labels of an example are a sequence, such as a tag for each word."""
     todo = (
-        "count what was found, made up and missed in each text and use `from_item_counts(tp=, fp=, "
-        "fn=)`, or classify single words with `from_predictions`"
+        "count the items found, invented and missed in each text, and use "
+        "`from_item_counts(tp=, fp=, fn=)`, or classify single words with `from_predictions`"
     )
     for row in rows:
         if isinstance(row, list) and len(set(row)) < len(row):
-            what = f"{name} has an example in which a label is repeated"
             note = "; if these are labels, and not tags of words, pass sets"
-            raise fail(what, row, "each label once", todo + note)
+            raise fail(f"{name} has an example with a repeated label: {{}}", row, "", todo + note)
     every = set().union(*rows)
     texts = [label for label in every if isinstance(label, str)]
     if len(texts) == len(every) > 1 and "O" in every and all(map(_TAG.fullmatch, texts)):
-        what = f"{name} has tags of words, whose order and number matter"
-        raise fail(what, sorted(texts)[:3], "labels of whole examples", todo)
+        raise fail(
+            f"{name} contains tags of words, such as {{}}, whose order and number matter",
+            sorted(texts)[:3],
+            "",
+            todo,
+        )
 
 
 def _label_array(names):
@@ -315,7 +334,7 @@ def _distinct(labels):
     texts = [str(label) for label in labels]
     for text in texts:
         if texts.count(text) > 1:
-            raise fail("a label occurs twice", text, "every label once", "rename one of them")
+            raise fail("The label {} occurs twice", text, "", "rename one of them")
     return labels
 
 
@@ -324,11 +343,16 @@ def _scores(evidence, scores, several):
     predicted = evidence["predicted"]
     if isinstance(scores, Mapping) != several:
         todo = "pass one of each, or mappings of both"
-        raise fail("scores and predictions of other systems", ..., "the same systems", todo)
+        raise fail("Scores and predictions are from different systems", ..., "", todo)
     tables = {str(name): table for name, table in scores.items()} if several else {"": scores}
     names = predicted["classifier"].values.tolist() if several else [""]
     if {*tables} != {*names}:
-        raise fail("scores of other systems", list(tables), names, "give all systems scores")
+        raise fail(
+            f"The scores are from the systems {list(tables)}, but the predictions are from {names}",
+            ...,
+            "",
+            "give all systems scores",
+        )
     shape, labels = predicted.shape[-2:], evidence["label"].values.tolist()
     rows = []
     for name in names:
@@ -336,15 +360,24 @@ def _scores(evidence, scores, several):
         if isinstance(table, pd.DataFrame):
             if {*table.columns} != {*labels} or len(table.columns) != len(labels):
                 todo = "give the scores a column for each label"
-                raise fail("scores of other labels", list(table.columns), labels, todo)
+                raise fail(
+                    f"The scores have columns {list(table.columns)}, but the labels are {labels}",
+                    ...,
+                    "",
+                    todo,
+                )
             table = table[labels].to_numpy()
         values = check_reals(unmasked(table, "a score"), "scores", "pass numbers")
         if values.shape != shape:
-            todo = "give each example a score of every label"
-            raise fail("scores of another shape", values.shape, f"shape {shape}", todo)
+            raise fail(
+                f"Scores must have the shape {shape}",
+                values.shape,
+                "",
+                "give each example a score for every label",
+            )
         if not np.isfinite(values).all():
             todo = "leave the example out, or give the label its lowest score"
-            raise fail("a score is missing or infinite", ..., "finite numbers", todo)
+            raise fail("A score is missing or infinite", ..., "", todo)
         rows.append(values)
     return predicted.dims, np.stack(rows) if several else rows[0]
 
@@ -370,24 +403,29 @@ def as_multilabel(evidence: xr.Dataset) -> xr.Dataset:
         If the evidence is not valid multilabel evidence.
     """
     if not is_multilabel(evidence):
-        allowed, todo = "evidence as `from_multilabel` returns it", "use `from_multilabel`"
+        todo = "use `from_multilabel`"
         got = type(evidence).__name__
-        raise fail("not several labels for each example", got, allowed, todo, TypeError)
+        raise fail("This function needs several labels for each example", got, "", todo, TypeError)
     extra = set(evidence["predicted"].dims) - {"classifier", "example", "label"}
     if extra or set(evidence["actual"].dims) != {"example", "label"}:
         todo = "select along it, or pass slices as `by=` of `from_multilabel`"
-        raise fail("labels have a further dim", sorted(map(str, extra)), "none", todo)
+        raise fail(
+            "Evidence of several labels cannot have the dimension {}",
+            sorted(map(str, extra)),
+            "",
+            todo,
+        )
     if not evidence.sizes["example"]:
-        raise fail("no examples", 0, "one or more", "pass some predictions")
+        raise fail("There are no examples", ..., "", "pass some predictions")
     for name in ("actual", "predicted"):
         if evidence[name].dtype != bool:
             todo = "use `from_multilabel`"
-            raise fail(f"{name} are no booleans", evidence[name].dtype.name, "booleans", todo)
+            raise fail(f"{name} must be boolean", evidence[name].dtype.name, "", todo)
     scores: dict[str, Any] = {}
     if "label_score" in evidence:
         if {*evidence["label_score"].dims} != {*evidence["predicted"].dims}:
             todo = "use `from_multilabel`"
-            raise fail("scores are not of the predictions", ..., "the same dims", todo)
+            raise fail("Scores and predictions must have the same dimensions", ..., "", todo)
         scores["label_score"] = evidence["label_score"].transpose(..., "example", "label")
     dims = ("example", "label")
     if not scores and evidence["actual"].dims == evidence["predicted"].dims == dims:
@@ -449,9 +487,12 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
         str(name) for name, column in evidence.variables.items() if "example" in column.dims
     ]
     if further := sorted({*of_examples} - {"example", "actual", "predicted"}):
-        todo = "leave them out; add slices by names of their own"
-        what = "a batch is the labels of each example: no slices, clusters, weights or scores"
-        raise fail(what, further, "none of these", todo)
+        raise fail(
+            "A batch with several labels cannot have {}",
+            further,
+            "",
+            "leave them out; add each slice under its own name",
+        )
     pairs = np.stack([evidence["actual"].values, evidence["predicted"].values], axis=1)
     coords = {"label": evidence["label"].values}
     dims = ["example", "truth", "label"]

@@ -92,7 +92,7 @@ class NotANumberError(ValueError):
 
     def refusal(self, file: str) -> Exception:
         """Return the error for users, which names the file, the column and the option."""
-        what = f"column {self.column!r} of {file} has text where a number belongs"
+        what = f"Column {self.column!r} of {file} has text where a number belongs"
         return fail(what, self.text, "", advice_about(self.text, self.number_format))
 
 

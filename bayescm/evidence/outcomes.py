@@ -142,17 +142,22 @@ def _answers_by_name(predictions):
         pairs = [(name, answers) for name, answers in pairs]
     except (TypeError, ValueError):
         todo = 'pass {"a": pred_a, "b": pred_b}'
-        allowed = "a mapping from names to predictions"
-        raise fail("predictions have no names", predictions, allowed, todo, TypeError) from None
+        raise fail(
+            "Predictions must be a mapping from names to predictions",
+            predictions,
+            "",
+            todo,
+            TypeError,
+        ) from None
     names = [name for name, _ in pairs]
     for name in names:
         if not isinstance(name, str):
             todo = f'pass {{"{name}": predictions}}'
-            raise fail("a classifier's name must be a string", name, "a string", todo, TypeError)
+            raise fail("The name of a classifier must be a string", name, "", todo, TypeError)
         if names.count(name) > 1:
-            raise fail("a classifier is named twice", name, "each name once", "rename one of them")
+            raise fail("The classifier {} is named twice", name, "", "rename one of them")
     if not names:
-        raise fail("no classifiers", names, "one or more", 'pass {"a": pred_a}')
+        raise fail("No classifiers are given", ..., "", 'pass e.g. {"a": pred_a}')
     return dict(pairs)
 
 
@@ -170,12 +175,16 @@ def _encode(columns, labels, abstain):
     for row, (name, (inverse, present_labels)) in enumerate(zip(columns, factors, strict=True)):
         for label in present_labels:
             if label not in position:
-                todo = [
-                    f"{suggest(label, position)} add it to `labels` if it is a class",
-                    f"pass `abstain={label!r}` if it is no answer",
-                    "leave its rows out",
-                ]
-                raise fail(f"{name} has a label that is not a class", label, list(position), todo)
+                raise fail(
+                    f"{name} contains {{}}, which is not a class",
+                    label,
+                    list(position),
+                    [
+                        f"{suggest(label, position)} add it to `labels` if it is a class",
+                        f"pass `abstain={label!r}` if it marks an abstention",
+                        "leave its rows out",
+                    ],
+                )
         codes[row] = np.array([position[label] for label in present_labels])[inverse]
     return codes, labels
 
@@ -207,7 +216,7 @@ def _canonical(labels, codes, positive, abstain):
         positive = obvious_positive(real)
     if positive is not None and positive not in real:
         todo = suggest(positive, real)
-        raise fail("the positive class is not among the labels", positive, real, todo)
+        raise fail("The positive class {} is not among the labels", positive, real, todo)
     if len(real) == 2 and positive == real[0]:
         order = np.arange(len(labels))
         order[:2] = 1, 0
@@ -238,20 +247,15 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     TypeError, ValueError
         If a part is missing, a count is invalid, or a label is unknown.
     """
-    allowed = "outcomes as `from_classifiers` returns them"
     if not is_outcomes(evidence):
         got = name_of(evidence) or type(evidence).__name__
         scores = isinstance(evidence, xr.Dataset) and "score" in evidence
-        todo = "ask compare(scores, 'auc')" if scores else "use `from_classifiers`"
-        raise fail("not outcomes of classifiers", got, allowed, todo, TypeError)
+        todo = "use compare(scores, 'auc')" if scores else "use `from_classifiers`"
+        what = f"This function needs outcomes of classifiers, not {got}"
+        raise fail(what, ..., "", todo, TypeError)
     for part in ("counts", "actual", "predicted", "label"):
         if part not in evidence.variables:
-            raise fail(
-                f"the outcomes have no {part}",
-                list(evidence.variables),
-                allowed,
-                "keep this variable",
-            )
+            raise fail(f"The outcomes have no variable {part}", ..., "", "keep this variable")
     if "classifier" not in evidence.variables["predicted"].dims:
         evidence = _with_classifier(evidence)
     variables = evidence.variables
@@ -263,7 +267,10 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     }
     if not labels_used <= set(labels):
         raise fail(
-            "a label is not a class", sorted(labels_used - set(labels)), labels, "add it to labels"
+            "The labels {} are not classes",
+            sorted(labels_used - set(labels)),
+            labels,
+            "add it to labels",
         )
     if "abstain" in variables:
         _check_truth(evidence)
@@ -284,8 +291,12 @@ def _check_truth(evidence):
     label = evidence["abstain"].item()
     wrong = evidence["counts"].values[..., evidence["actual"].values == label].sum()
     if wrong or label not in evidence["label"].values.tolist():
-        todo = "correct their truth, or give abstentions another label"
-        raise fail("examples are of the class that is the abstention", label, "none", todo)
+        raise fail(
+            "Some examples have the class {}, which marks abstentions",
+            label,
+            "",
+            "correct their labels, or mark abstentions with another label",
+        )
 
 
 def _with_classifier(evidence):
@@ -304,16 +315,19 @@ def combine_outcomes(members: Sequence[xr.Dataset], dim: str, names: list | None
     (`bayescm.from_partly_labelled`) are combined in the same way.
     """
     if dim in ("classifier", "outcome", "label"):
-        what = f"outcomes are not combined along {dim}: which answers belong together is not known"
-        todo = (
-            "name what else the members are, such as `dim='data_set'`, or give all classifiers of "
-        )
+        todo = "use another name, e.g. `dim='data_set'`, or pass all classifiers of "
         todo += "one test set to `from_classifiers` at once"
-        raise fail(what, ..., "", todo)
+        raise fail(
+            f"Outcomes cannot be combined along {dim}, because it is unknown which "
+            "predictions belong to the same example",
+            ...,
+            "",
+            todo,
+        )
     for member in members:
         if more := sorted(map(str, {*member.data_vars} - {"counts"})):
             todo = f"leave it out with drop_vars({more[0]!r})"
-            raise fail("only outcomes can be combined", more, "nothing beside the counts", todo)
+            raise fail("Outcomes cannot be combined with {}", more, "", todo)
     members = matched(members, "classifier", "classifiers")
     scalars = same_scalars(members, [dim])
     labels = as_labels(

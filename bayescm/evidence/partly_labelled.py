@@ -163,14 +163,18 @@ def from_partly_labelled(
     if transfer is not None:
         _check_transfer(transfer, predicted, abstain)
     if predicted is None and judge is None:
-        todo = "pass `predicted=`, `judge=` or both; labels alone go to bcm.answers.proportion"
-        raise fail("nothing but labels", None, "what a classifier or a judge said", todo)
+        raise fail(
+            "Labels alone are not enough",
+            ...,
+            "",
+            "pass `predicted=`, `judge=` or both; for labels alone, use bcm.answers.proportion",
+        )
     columns = {"actual": actual, "predicted": predicted, "judge": judge}
     check_row_order(columns | {"design": design, "by": by})
     values, is_labelled = _human_labels(actual)
     if not is_labelled.any():
         raise fail(
-            "nobody labelled anything", len(is_labelled), "some labels", "label some examples"
+            "None of the {} examples is labelled", len(is_labelled), "", "label some examples"
         )
     options = {"labels": labels, "positive": positive, "abstain": abstain}
     axes = axes_of(by, TAKEN)
@@ -255,10 +259,14 @@ def from_partly_labelled_counts(
     )
     if table.ndim != 3 or table.shape[-1] != table.shape[-2] or rest.shape != table.shape[::2]:
         got = {"labelled": table.shape, "unlabelled": rest.shape}
-        todo = "count the labelled by actual and predicted, the others by predicted"
-        raise fail("these counts do not belong together", got, "(J, C, C) and (J, C)", todo)
+        raise fail(
+            "The shapes of the counts do not match: {}",
+            got,
+            "(J, C, C) and (J, C)",
+            "count labelled examples by actual and predicted, and others by predicted",
+        )
     if not table.any():
-        raise fail("nobody labelled anything", 0, "some labels", "label some examples")
+        raise fail("No example is labelled", ..., "", "label some examples")
     names = [f"judge {number}" for number in range(len(table))] if judge is None else list(judge)
     check_sizes({"labelled": len(table), "judge": len(names)})
     classes = as_labels(range(table.shape[-1]) if labels is None else labels)
@@ -315,11 +323,20 @@ def judgements(
 def _check_transfer(transfer, predicted, abstain):
     check_choice("transfer", transfer, ["errors"])
     if isinstance(predicted, Mapping):
-        todo = "take one by one; to compare them, pass labels of these examples, no `transfer=`"
-        raise fail("transferred errors of several classifiers", list(predicted), "one", todo)
+        raise fail(
+            "`transfer` needs one classifier",
+            list(predicted),
+            "",
+            "use one classifier at a time; to compare classifiers, pass labels of these "
+            "examples without `transfer=`",
+        )
     if abstain is not None:
-        todo = "leave out the examples without an answer, or name it as a class in `labels=`"
-        raise fail("transferred errors with abstentions", abstain, "`abstain=None`", todo)
+        raise fail(
+            f"`transfer` cannot be combined with `abstain={abstain!r}`",
+            ...,
+            "",
+            "leave out the examples with abstentions, or name the label as a class in `labels=`",
+        )
 
 
 def _human_labels(actual):
@@ -360,8 +377,10 @@ def _is_labels(judge, values, labels, abstain):
     if len(unknown) == len(answers):  # different coding, such as 0 and 1 for yes and no
         return False
     if unknown and len(judgements) > 1:
-        what = f"The judge says {unknown}, which no label is: taken for classes"
-        todo = "pass `labels=` with all classes, or `abstain=` if it is no answer"
+        what = (
+            f"The judge uses {unknown}, which are not labels of people; they are treated as classes"
+        )
+        todo = "pass `labels=` with all classes, or `abstain=` if it marks an abstention"
         warnings.warn(Advice(what, todo), stacklevel=3)
     return True
 
@@ -500,11 +519,19 @@ def combine_partly_labelled(
 ) -> xr.DataArray | xr.Dataset:
     """Return partly labelled evidence combined along a dimension of slices, see `combine`."""
     if dim in TAKEN:
-        todo = "name slices of the examples, such as `dim='site'`"
-        raise fail(f"partly labelled evidence is not combined along {dim}", ..., "", todo)
+        raise fail(
+            f"Partly labelled evidence cannot be combined along {dim}",
+            ...,
+            "",
+            "use the name of slices, e.g. `dim='site'`",
+        )
     if len({is_outcomes(member) for member in members}) > 1:
-        todo = "give all of them as {name: predictions}"
-        raise fail("one classifier is named in some of the evidence only", ..., "", todo)
+        raise fail(
+            "Only some of the evidence names its classifier",
+            ...,
+            "",
+            "pass predictions as {name: predictions}",
+        )
     # Slices are independent, so a stratum that is missing in one of them has zero examples there.
     judges = list(dict.fromkeys(x for member in members for x in member["judge"].values.tolist()))
     members = [member.reindex(judge=judges, fill_value=0) for member in members]
@@ -575,8 +602,13 @@ def _part(name, values, size, labels):
         if len(array) and isinstance(array.iloc[0], tuple):
             check_plain_labels(array[:1], f"labels of {name}")
         if array.dtype == object and len(array) and np.ndim(array.iloc[0]):
-            todo = "pass a label of each example; several judges go into a mapping, by name"
-            raise fail(f"{name} holds whole columns", len(array), "labels", todo, TypeError)
+            raise fail(
+                f"{name} must be labels, not a list of {{}} columns",
+                len(array),
+                "",
+                "pass one label per example; pass several judges as a mapping by name",
+                TypeError,
+            )
         if array.isna().any():
             raise _missing(name, array.isna().sum())
         bins = pd.Categorical(column(name, array))
@@ -587,20 +619,28 @@ def _part(name, values, size, labels):
 
 def _check_answers(name, answers):
     """Raise an error if a judge's label, or a value of the design, looks like a missing value."""
-    todo = f"give examples without one a {name} of their own, such as 'none'"
+    todo = f"give examples without a {name} their own {name}, e.g. 'none'"
     check_no_missing_text(answers, f"a value of {name}", todo)
     if name == "judge":
         check_no_dates(answers, "the judge's answers")
     texts = [answer for answer in answers if isinstance(answer, str)]
     numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
     if texts and numbers.notna().all() and (numbers % 1 > 0).any():
-        todo = "make them numbers first, such as by pandas.to_numeric"
-        raise fail(f"the {name} holds scores as texts", texts[:4], "numbers, or labels", todo)
+        raise fail(
+            f"The {name} has scores stored as text: {{}}",
+            texts[:4],
+            "",
+            "convert them first, e.g. with pandas.to_numeric",
+        )
 
 
 def _missing(name, number):
-    todo = "give what is missing a label of its own"
-    return fail(f"the {name} has missing values", number, "an answer each", todo)
+    return fail(
+        f"The {name} has {{}} missing values",
+        number,
+        "",
+        "use a separate label for missing values",
+    )
 
 
 def is_score(values: Any) -> bool:
@@ -705,15 +745,15 @@ def warn_of_judge(labelled: np.ndarray, others: np.ndarray, *, varies: bool) -> 
     """
     sizes, size = labelled.sum(-1), labelled.sum(-1) + others
     if not varies:
-        warning = "The judge says the same of every example, and nothing is learned from that."
-        warnings.warn(f"{warning} Pass a judge that varies, or the labels alone.", stacklevel=4)
+        warning = "The judge gives every example the same label, so it has no information."
+        warnings.warn(f"{warning} Pass another judge, or the labels alone.", stacklevel=4)
         return
     blank = (sizes == 0) & (size > 0)
     if size[blank].sum() > 0.1 * size.sum():
-        share = f"{100 * size[blank].sum() / size.sum():.0f} %"
+        share = f"{100 * size[blank].sum() / size.sum():.0f}%"
         many = "1 stratum" if blank.sum() == 1 else f"{blank.sum()} strata"
-        warning = f"{share} of the examples are in {many} without a label: what is true "
-        warnings.warn(f"{warning}there is left to the prior. Label some of these.", stacklevel=4)
+        warning = f"{share} of the examples are in {many} without a label, where the estimate "
+        warnings.warn(f"{warning}comes from the prior alone. Label some of these.", stacklevel=4)
         return
     equivalent = equivalent_labels(labelled, others)
     if others.any() and equivalent < sizes.sum():
@@ -721,8 +761,8 @@ def warn_of_judge(labelled: np.ndarray, others: np.ndarray, *, varies: bool) -> 
             f"The judge does not help: {sizes.sum():.0f} labels are worth {equivalent:.0f} "
             "without it."
         )
-        todo = "It tells too little of the truth, or the labels are few where the examples are many"
-        warnings.warn(f"{warning} {todo}; pass a better judge or label more.", stacklevel=4)
+        todo = "Its labels agree too little with people, or the large strata have few labels"
+        warnings.warn(f"{warning} {todo}. Pass a better judge or label more.", stacklevel=4)
 
 
 def equivalent_labels(labelled: np.ndarray, others: np.ndarray) -> float:
@@ -750,8 +790,11 @@ def warn_of_slices(counts: xr.DataArray, axes: Mapping[str, Axis]) -> None:
     if axes and len(blank):
         first = zip(axes.items(), blank[0], strict=True)
         where = ", ".join(f"{name} {axis.values[index]}" for (name, axis), index in first)
-        warning = f"Nobody labelled in {len(blank)} of {number.size} slices, such as {where}: the "
-        warnings.warn(f"{warning}answers there are the prior's. Label some of these.", stacklevel=3)
+        warning = f"{len(blank)} of {number.size} slices have no labels, e.g. {where}. Their "
+        warnings.warn(
+            f"{warning}results come from the prior alone. Label some of their examples.",
+            stacklevel=3,
+        )
 
 
 # A single classifier, and the judge as a classifier
@@ -896,14 +939,24 @@ def as_batch(evidence: xr.DataArray | xr.Dataset, like: xr.DataArray | None = No
     """
     counts = _canonical(select_classifier(evidence))
     if further := [str(dim) for dim in counts.dims if dim not in ("judge", "actual", "predicted")]:
-        todo = "add each slice under a name of its own"
-        raise fail("a batch has no slices", further, "", todo)
+        raise fail(
+            "A batch of partly labelled examples cannot have {}",
+            further,
+            "",
+            "add each slice under its own name",
+        )
     if "transfer" in counts.coords:
         todo = "leave `transfer=` out, if the labels belong to examples of this batch"
-        raise fail("a batch has labels of its own examples", "transfer", "", todo)
+        raise fail(
+            "A batch cannot have `transfer`: its labels belong to its own examples", ..., "", todo
+        )
     if abstains(counts):
-        todo = "leave these examples out, or let the abstention be a class"
-        raise fail("a monitor keeps no abstentions", counts["abstain"].item(), "", todo)
+        raise fail(
+            "A monitor cannot record abstentions ({})",
+            counts["abstain"].item(),
+            "",
+            "leave these examples out, or count the label as a class",
+        )
     labels, judges = counts["actual"].values.tolist(), counts["judge"].values.tolist()
     cells = counts.transpose("judge", "actual", "predicted").values
     others = counts["unlabelled"].transpose("judge", "predicted").values

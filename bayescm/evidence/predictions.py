@@ -90,7 +90,7 @@ def from_predictions(
     if weights is not None:
         weights = _weights(weights, weights_are)
     elif weights_are is not None:
-        raise fail("`weights_are` without `weights`", weights_are, "weights", "pass `weights=...`")
+        raise fail(f"`weights_are={weights_are!r}` needs `weights`", ..., "", "pass `weights=...`")
     table, labels_used, coords = tabulate(
         actual, predicted, labels=labels, by=by, weights=weights, abstain=abstain
     )
@@ -154,7 +154,7 @@ def _known(design):
     """Return the given parts of a design, or raise an error if a name is unknown."""
     for name in design:
         if name not in DESIGN:
-            raise fail("unknown part of a design", name, DESIGN, suggest(name, DESIGN))
+            raise fail("The design has no part {}", name, DESIGN, suggest(name, DESIGN))
     return design
 
 

@@ -133,10 +133,15 @@ def from_preferences(
         per_vote |= {"weights": weights, "ordered": ordered}
         if given := [name for name, value in per_vote.items() if value is not None]:
             todo = "pass one row per vote"
-            raise fail(f"a table of wins has no {given[0]}", ..., "", todo)
+            raise fail(f"A table of wins cannot have {given[0]}", ..., "", todo)
         return _from_wins(votes, ties)
     if ties is not None:
-        raise fail("ties needs a table of wins", ..., "", "mark ties in the column of the winner")
+        raise fail(
+            "`ties` needs a table of wins",
+            ...,
+            "",
+            "with one row per vote, mark ties in the column of the winner",
+        )
     columns = _columns(votes, left, right, winner, group, weights)
     systems = {side: _systems(side, columns[side]) for side in ("left", "right")}
     code = _winners(columns["winner"], systems, outcomes)
@@ -194,18 +199,21 @@ def from_rankings(
     table = as_pandas(table)
     if not isinstance(table, pd.DataFrame):
         todo = 'pass a DataFrame, and item="prompt", system="model", rank="rank"'
-        raise fail("not a table of rankings", type(table).__name__, "", todo, TypeError)
+        raise fail(
+            f"Rankings must be a DataFrame, not a {type(table).__name__}", ..., "", todo, TypeError
+        )
     named = {"item": item, "system": system, "rank": rank}
     given = [name for name, value in named.items() if value is not None]
     if 0 < len(given) < 3:
         absent = next(name for name in named if name not in given)
         todo = f"pass {absent}= with the name of a column"
-        raise fail(f"{absent} is not named", ..., "item, system and rank", todo)
+        raise fail(f"The column {absent} is not named", ..., "", todo)
     wide = _wide_ranks(table, item, system, rank) if given else table
     other = [name for name in wide if not pd.api.types.is_numeric_dtype(wide[name])]
     if other:
-        todo = "pass numbers, 1 for the best"
-        raise fail("ranks are not numbers", wide[other[0]].iloc[0], "numbers", todo)
+        raise fail(
+            "Ranks must be numbers", wide[other[0]].iloc[0], "", "pass numbers, with 1 for the best"
+        )
     names, ranks = [str(name) for name in wide.columns], wide.to_numpy(float)
     parts = []
     for i, j in combinations(range(len(names)), 2):
@@ -214,7 +222,7 @@ def from_rankings(
         code = np.where(difference > 0, 0, np.where(difference < 0, 1, 2))
         parts.append((np.full(len(code), i), np.full(len(code), j), code, np.flatnonzero(ranked)))
     if not any(len(code) for _, _, code, _ in parts):
-        raise fail("no ranking has two systems", ..., "", "pass rankings of two systems or more")
+        raise fail("No ranking has two systems", ..., "", "pass rankings of two or more systems")
     left, right, code, row = (np.concatenate(each) for each in zip(*parts, strict=True))
     objects = np.array(names, object)
     labels = wide.index.to_numpy()[row]
@@ -231,8 +239,8 @@ def _wide_ranks(table, item, system, rank):
     twice = table.duplicated([item, system])
     if twice.any():
         first = table.loc[twice, [item, system]].iloc[0]
-        what = f"system {first[system]!r} is in the ranking of {first[item]} twice"
-        raise fail(what, ..., "", "give every ranking a label of its own")
+        what = f"System {first[system]!r} is in the ranking of {first[item]} twice"
+        raise fail(what, ..., "", "give each ranking its own label")
     return table.pivot(index=item, columns=system, values=rank)
 
 
@@ -252,23 +260,32 @@ def _from_wins(wins, ties):
     table = _square("a number of wins", wins)
     names = [str(place) for place in range(len(table))] if names is None else names
     if len({*names}) < len(names):
-        raise fail("systems have the same name", names, "each name once", "rename them")
+        raise fail("The systems have duplicate names: {}", names, "", "rename them")
     if (own := np.flatnonzero(np.diag(table))).size:
-        raise fail(f"system {names[own[0]]!r} is compared with itself", ..., "", "put 0 there")
+        raise fail(
+            f"System {names[own[0]]!r} is compared with itself", ..., "", "put 0 in its cell"
+        )
     tied = np.zeros_like(table)
     if ties is not None:
         if isinstance(ties, pd.DataFrame) and isinstance(wins, pd.DataFrame):
             if {*map(str, ties.columns)} != {*names}:
                 todo = "give both tables the same systems"
-                raise fail("ties have other systems", list(ties.columns), names, todo)
+                raise fail(
+                    f"The ties are for the systems {list(ties.columns)}, but the wins for {names}",
+                    ...,
+                    "",
+                    todo,
+                )
             ties = ties.loc[wins.index, wins.columns]
         tied = _square("a number of ties", ties)
         check_sizes({"wins": len(table), "ties": len(tied)})
         if (tied != tied.T).any() or np.diag(tied).any():
-            todo = (
-                "put the ties of each two systems into both of their cells, and 0 on the diagonal"
+            raise fail(
+                "The table of ties is not symmetric",
+                ...,
+                "",
+                "put the ties of two systems into both of their cells, and 0 on the diagonal",
             )
-            raise fail("the table of ties is not symmetric", ..., "", todo)
     left, right = np.triu_indices(len(table), 1)
     counts = np.stack([table[left, right], table[right, left], tied[left, right]], axis=1)
     seen = counts.any(axis=1)
@@ -281,7 +298,12 @@ def _square(name, table):
     values = check_counts(np.asarray(table), name=name, todo="count whole votes")
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         todo = "pass a square table, or a DataFrame with one row per vote"
-        raise fail("not a table of all systems against all", values.shape, "(K, K)", todo)
+        raise fail(
+            "The table must be square, with a row and a column per system, but its shape is {}",
+            values.shape,
+            "",
+            todo,
+        )
     return values
 
 
@@ -292,17 +314,23 @@ def _columns(votes, left, right, winner, group, weights):
         for side in ("left", "right", "winner"):
             if given[side] is None or isinstance(given[side], str):
                 todo = "pass a table of votes, or left=, right= and winner= as columns"
-                raise fail(f"no column {side}", ..., "", todo)
+                raise fail(f"The column {side} is missing", ..., "", todo)
         check_row_order(given)
         return given
     if not isinstance(votes, pd.DataFrame):
         todo = "pass a DataFrame with one row per vote, or a square table of wins"
-        raise fail("not a table of votes", type(votes).__name__, "", todo, TypeError)
+        raise fail(
+            f"Votes must be a DataFrame, not a {type(votes).__name__}", ..., "", todo, TypeError
+        )
     if left is None and right is None:
         sides = [pair for pair in _SIDES if {*pair} <= {*votes.columns}]
         if not sides:
-            todo = 'name the columns of the two systems: left="model_a", right="model_b"'
-            raise fail("the two systems of a vote are not named", list(votes.columns), "", todo)
+            raise fail(
+                "The columns of the two systems are not named; the table has {}",
+                list(votes.columns),
+                "",
+                'pass e.g. left="model_a", right="model_b"',
+            )
         given["left"], given["right"] = sides[0]
     columns: dict[str, Any] = {}
     for role, name in given.items():
@@ -327,7 +355,12 @@ def _groups(values):
     labels = pd.Series(np.asarray(column("group", values)))
     todo = "give votes in no cluster a label of their own"
     if labels.isna().any():
-        raise fail(f"{number_of(labels.isna().sum(), 'votes')} have no group", ..., "", todo)
+        raise fail(
+            f"{number_of(labels.isna().sum(), 'votes')} have no group",
+            ...,
+            "",
+            "give each vote without a cluster its own label",
+        )
     check_no_missing_text(labels.unique(), "a group", todo)
     return labels.to_numpy()
 
@@ -337,7 +370,7 @@ def _winners(values, systems, outcomes):
     series = pd.Series(np.asarray(as_pandas(values), dtype=object))
     sizes = {**{side: len(names) for side, names in systems.items()}, "winner": len(series)}
     if not any(sizes.values()):
-        raise fail("there are no votes", ..., "", "pass one row per vote")
+        raise fail("The table has no votes", ..., "", "pass one row per vote")
     check_sizes(sizes)
     blank = series.map(lambda each: isinstance(each, str) and not each.strip())
     if (missing := series.isna() | blank).any():
@@ -359,17 +392,25 @@ def _winners(values, systems, outcomes):
         two_meanings = (by_name >= 0) & (code >= 0) & (by_name != code)
         if two_meanings.any():
             name = plain[two_meanings][0]
-            todo = 'say which outcomes mean what: outcomes={"left": [...], "right": [...]}'
-            raise fail(f"{name!r} is the name of a system and of an outcome", ..., "", todo)
+            raise fail(
+                f"{name!r} is both a system and an outcome",
+                ...,
+                "",
+                'define the outcomes: outcomes={"left": [...], "right": [...]}',
+            )
         code = np.maximum(code, by_name)
     if (unknown := code < 0).any():
         counts = series[unknown].map(repr).value_counts()
         listed = [f"{name} ({number_of(n, 'votes')})" for name, n in counts.items()]
         more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
-        todo = 'leave these votes out, or say what they mean: outcomes={"tie": [...], ...}'
-        what = f"unknown outcomes: {', '.join(listed[:_LISTED])}{more}"
+        what = f"Unknown outcomes: {', '.join(listed[:_LISTED])}{more}"
         allowed = "" if outcomes is not None else "left, right, tie or the name of a system"
-        raise fail(what, ..., allowed, todo)
+        raise fail(
+            what,
+            ...,
+            allowed,
+            'leave these votes out, or define them: outcomes={"tie": [...], ...}',
+        )
     return code
 
 
@@ -384,26 +425,31 @@ def _outcome_names(outcomes):
     for winner, values in dict(outcomes).items():
         if winner not in WINNERS:
             todo = suggest(winner, WINNERS) or 'pass {"left": [1], "right": [2], "tie": [0]}'
-            raise fail("outcomes have other keys than left, right and tie", winner, WINNERS, todo)
+            raise fail("Outcomes has the key {}", winner, WINNERS, todo)
         single = isinstance(values, str) or not isinstance(values, Sequence | set | np.ndarray)
         for value in [values] if single else list(values):
             if names.setdefault(value, winner) != winner:
                 todo = "name each outcome once"
-                raise fail("an outcome has two meanings", value, "one", todo)
+                raise fail("The outcome {} has two meanings", value, "", todo)
     if not names:
-        raise fail("no outcomes", {}, "left, right and perhaps tie", "name some")
+        raise fail(
+            "Outcomes is empty",
+            ...,
+            "",
+            "name the outcomes for left, right and, if there are any, tie",
+        )
     return names
 
 
 def _dataset(left, right, code, ordered, groups):
     """Return evidence from the systems, the position of the winner and the cluster of each vote."""
     if not len(code):
-        raise fail("there are no votes", ..., "", "pass one row per vote")
+        raise fail("The table has no votes", ..., "", "pass one row per vote")
     itself = left == right
     if itself.any():
         name, number = left[itself][0], number_of(int(itself.sum()), "votes")
         todo = "leave these votes out"
-        raise fail(f"a system is compared with itself: {name!r}, in {number}", ..., "", todo)
+        raise fail(f"A system is compared with itself: {name!r}, in {number}", ..., "", todo)
     names = np.array(sorted({*left} | {*right}), object)
     place = {name: k for k, name in enumerate(names)}
     first, second = (np.array([place[name] for name in side]) for side in (left, right))
@@ -464,13 +510,19 @@ def as_preferences(evidence: xr.Dataset) -> xr.Dataset:
     """
     if not is_preferences(evidence) or not {"left", "right", "ordered"} <= {*evidence.coords}:
         todo = "use from_preferences or from_rankings"
-        raise fail("not votes on pairs", type(evidence).__name__, "", todo, TypeError)
+        raise fail(
+            f"This function needs votes on pairs, not a {type(evidence).__name__}",
+            ...,
+            "",
+            todo,
+            TypeError,
+        )
     names = np.atleast_1d(evidence["classifier"].values).tolist()
     if len(names) < 2 or "classifier" not in evidence.dims:
         todo = "keep the systems to compare with: evidence.sel(classifier=['a', 'b'])"
-        raise fail("votes on pairs need two systems or more", names, "", todo)
+        raise fail("Votes on pairs need two or more systems", names, "", todo)
     if len({*names}) < len(names):
-        raise fail("systems have the same name", names, "each name once", "rename them")
+        raise fail("The systems have duplicate names: {}", names, "", "rename them")
     check_counts(evidence["vote_count"].values, name="a number of votes", todo="count whole votes")
     dims = ("pair", "winner")
     if any(column.ndim > 1 and column.dims != dims for column in evidence.variables.values()):
@@ -479,8 +531,9 @@ def as_preferences(evidence: xr.Dataset) -> xr.Dataset:
     if not among.all():
         evidence = _select_pairs(evidence, among)
     if not evidence["vote_count"].values.any():
-        todo = "keep systems that met"
-        raise fail("there are no votes on pairs of these systems", names, "", todo)
+        raise fail(
+            "No pair of the systems {} has votes", names, "", "keep systems that were compared"
+        )
     in_order = evidence["winner"].values.tolist() == list(WINNERS)
     return evidence if in_order else evidence.sel(winner=list(WINNERS))
 
@@ -550,16 +603,24 @@ def _describe(evidence, written=str):
 def _combine(members, dim, names):
     """Return the votes of all members together."""
     if dim != "vote":
-        todo = 'pass dim="vote" to pool the votes, or ask a mapping of them: summary({...})'
-        raise fail(f"votes cannot be combined along {dim}", ..., "", todo)
+        raise fail(
+            f"Votes cannot be combined along {dim}",
+            ...,
+            "",
+            'pass dim="vote" to pool the votes, or pass a mapping, e.g. summary({...})',
+        )
     facts = {
         "clusters": ["group" in member.coords for member in members],
         "a known order": [bool(member["ordered"]) for member in members],
     }
     for words, has in facts.items():
         if any(has) and not all(has):
-            todo = "make all of the evidence in the same way"
-            raise fail(f"only some of the evidence has {words}", ..., "", todo)
+            raise fail(
+                f"Only some of the evidence has {words}",
+                ...,
+                "",
+                "build all the evidence in the same way",
+            )
     votes = [_rows(member) for member in members]
     parts = {key: np.concatenate([each[key] for each in votes]) for key in votes[0]}
     ordered = bool(members[0]["ordered"])
@@ -608,7 +669,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
     evidence = as_preferences(evidence)
     if "group" in evidence.coords:
         todo = "leave `group=` out; a monitor treats votes as independent"
-        raise fail("a batch of votes has no clusters", "group", "", todo)
+        raise fail("A batch of votes cannot have clusters (group)", ..., "", todo)
     ordered, patterns = bool(evidence["ordered"]), []
     for left, right in zip(evidence["left"].values, evidence["right"].values, strict=True):
         for winner in WINNERS:
@@ -665,7 +726,12 @@ def _default_model(votes, keywords, members=None, compared=None):
     """Return the default model of votes, or of the patterns of a batch."""
     if has_patterns(votes) and keywords.get("concentration") is not None:
         todo = "leave `concentration` out"
-        raise fail("a monitor of votes has no pseudo-counts", keywords["concentration"], "", todo)
+        raise fail(
+            f"`concentration={keywords['concentration']!r}` has no effect on a monitor of votes",
+            ...,
+            "",
+            todo,
+        )
     return DefaultModel("preferences", preferences_of(votes) if has_patterns(votes) else votes)
 
 

@@ -140,8 +140,12 @@ def count_patterns(
     sizes = {name: len(column) for name, column in columns.items()}
     sizes |= {} if truth is None else {"gold": len(truth)}
     if len(set(sizes.values())) > 1 or 0 in sizes.values():
-        todo = "give every rater a place for every example, missing where there is no label"
-        raise fail("the raters differ in length, or have no examples", sizes, "one length", todo)
+        raise fail(
+            "The raters need equal numbers of examples, at least one",
+            sizes,
+            "",
+            "give every rater one value per example, missing if there is no label",
+        )
     arrays = [*columns.values(), *([] if truth is None else [truth])]
     classes = _labels(arrays, labels, positive)
     votes = np.stack([_votes(name, column, classes) for name, column in columns.items()])
@@ -179,7 +183,7 @@ def _by_rater(frame, item, rater, label):
     for name in (item, rater):
         if frame[name].isna().any():
             todo = "fill it in, or leave these rows out"
-            raise fail(f"column {name!r} has missing values", ..., "", todo)
+            raise fail(f"Column {name!r} has missing values", ..., "", todo)
     rows = frame[[item, rater, label]].astype({label: object}).reset_index(drop=True)
     attempt = rows.groupby([item, rater], observed=True).cumcount()
     items = pd.Index(pd.unique(rows[item]))
@@ -197,28 +201,31 @@ def _of_items(name, values, items):
         return None
     if not isinstance(values, Mapping | pd.Series):
         todo = f"pass {name} as a Series or a mapping by item"
-        raise fail(f"{name} is not labelled by item, as rows of labels require", ..., "", todo)
+        raise fail(f"{name} must be labelled by item, because the labels are rows", ..., "", todo)
     return pd.Series(values, dtype=object).reindex(items).to_numpy(object)
 
 
 def _columns(raters, predicted):
     raters_and_classifiers = [*_by_name(raters), *_by_name({} if predicted is None else predicted)]
     if not raters_and_classifiers:
-        raise fail(
-            "no raters", raters_and_classifiers, "some", 'pass {"ann": labels, "bob": labels}'
-        )
+        raise fail("No raters are given", ..., "", 'pass e.g. {"ann": labels, "bob": labels}')
     names = [name for name, _ in raters_and_classifiers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise fail("a rater is named twice", twice, "each name once", "rename one")
+        raise fail("The rater {} is named twice", twice, "", "rename one")
     return {name: _column(name, labels_of) for name, labels_of in raters_and_classifiers}
 
 
 def _by_name(columns):
     """Return pairs of name and labels from a mapping or the columns of a table."""
     if not hasattr(columns, "items"):
-        todo = 'pass {"ann": labels, "bob": labels}'
-        raise fail("raters have no names", type(columns).__name__, "a mapping", todo, TypeError)
+        raise fail(
+            f"Raters must be a mapping from names to labels, not a {type(columns).__name__}",
+            ...,
+            "",
+            'pass e.g. {"ann": labels, "bob": labels}',
+            TypeError,
+        )
     return [(str(name), labels) for name, labels in columns.items()]
 
 
@@ -229,7 +236,12 @@ def _column(name, values):
     table = pd.DataFrame(values)
     array = table.astype(object).where(table.notna(), None).to_numpy()
     if array.ndim != 2:
-        raise fail(f"{name} has a wrong shape", array.shape, "(n,) or (n, k)", "one row each")
+        raise fail(
+            f"{name} must have the shape (n,) or (n, k)",
+            array.shape,
+            "",
+            "pass one row per example",
+        )
     floats = [number for number in array.ravel().tolist() if isinstance(number, float)]
     check_exact(name, np.array(floats, float))
     whole = np.vectorize(lambda x: int(x) if isinstance(x, float) and x == int(x) else x, [object])
@@ -249,7 +261,9 @@ def _labels(arrays, labels, positive):
     classes = as_labels(labels)
     if positive is not None and positive not in classes.tolist():
         todo = suggest(positive, classes.tolist())
-        raise fail("the positive class is not among the labels", positive, classes.tolist(), todo)
+        raise fail(
+            "The positive class {} is not among the labels", positive, classes.tolist(), todo
+        )
     return classes[::-1] if len(classes) == 2 and positive == classes[0] else classes
 
 
@@ -268,8 +282,12 @@ def _places(name, array, labels):
     position = {label: index for index, label in enumerate(labels.tolist())} | {None: -1}
     unknown = [value for value in array.ravel().tolist() if value not in position]
     if unknown:
-        todo = "add it to labels if it is a class, leave it missing if it is no answer"
-        raise fail(f"{name} has a label that is not a class", unknown[0], labels.tolist(), todo)
+        raise fail(
+            f"{name} contains {{}}, which is not a class",
+            unknown[0],
+            labels.tolist(),
+            "add it to labels if it is a class, or make it missing if it marks an abstention",
+        )
     return np.array([position[value] for value in array.ravel().tolist()], np.int64)
 
 
@@ -282,7 +300,11 @@ def _groups(group, size):
     if len(populations) != size or (populations.codes < 0).any():
         todo = "name the population of every example"
         raise fail(
-            "the groups do not fit the examples", len(populations), f"{size}, none missing", todo
+            f"`group` must have one value for each of the {size} examples, none missing; it "
+            f"has {len(populations)}",
+            ...,
+            "",
+            todo,
         )
     return populations.codes.astype(int), populations.categories.to_numpy()
 
@@ -297,22 +319,27 @@ def _check_design(evidence):
     populations = evidence.sizes.get("population", 1)
     if overlap == 2 and populations > 1:
         warnings.warn(
-            "Two raters of several populations tell who is right only where prevalences differ, "
-            "and if the raters err alike in all of them and independently of each other. None of "
-            "this can be seen: add a rater, or pass gold= for some examples.",
+            "With two raters and several populations, the model assumes that prevalences "
+            "differ, that error rates are the same in all populations, and that the raters "
+            "err independently. None of this can be tested. Add a rater, or pass gold= for "
+            "some examples.",
             stacklevel=3,
         )
         return
     if overlap < 3 and int(evidence["votes"].sum("predicted").max()) < 2:
-        allowed = "three raters of the same examples, or gold labels for some"
-        todo = "add a rater or a judge, or pass `gold=` with the truth of 30 examples or more"
-        got = f"{overlap} rater{'s' * (overlap != 1)} of an example"
-        raise fail("nothing tells who is right", got, allowed, todo)
+        got = f"{overlap} rater{'s' * (overlap != 1)} per example"
+        raise fail(
+            f"With {got}, nothing identifies which labels are right",
+            ...,
+            "",
+            "add raters until there are three, or pass `gold=` with true labels for at "
+            "least 30 examples",
+        )
     if number == 3:
         warnings.warn(
-            "Three raters without gold labels are just enough to learn how good each one is, and "
-            "cannot show whether they err together: that they do not is assumed, and where they do "
-            "they look better than they are. Add a rater, or pass gold= for some examples.",
+            "With three raters and no gold labels, the model assumes that raters err "
+            "independently and cannot test it. If they make the same errors, their "
+            "accuracy is overestimated. Add a rater, or pass gold= for some examples.",
             stacklevel=3,
         )
 
@@ -325,9 +352,10 @@ def _check_gold(evidence):
     total = (votes.sum(-1) * weight).sum()
     if weight.sum() >= FEW_GOLD and right * sure.sizes["actual"] < total:
         warnings.warn(
-            f"Of {total} labels of examples with a gold label {right} agree with it, fewer than by "
-            "chance. The gold labels are taken at their word, and the raters for worse than "
-            "chance. Are the classes in gold= coded as those of the raters?",
+            f"Only {right} of {total} labels agree with the gold labels, fewer than "
+            "expected by chance. The gold labels are assumed to be correct, so the raters "
+            "are estimated to be worse than chance. Check that gold= uses the same class "
+            "coding as the raters.",
             stacklevel=3,
         )
 
@@ -336,11 +364,20 @@ def as_ratings(evidence: xr.Dataset) -> xr.Dataset:
     """Validate ratings and return them in canonical order."""
     if not isinstance(evidence, xr.Dataset) or "votes" not in evidence:
         todo = 'make them with `from_raters`({"ann": ..., "bob": ..., "judge": ...})'
-        raise fail("not ratings", type(evidence).__name__, "labels of several raters", todo)
+        raise fail(
+            f"This function needs labels of several raters, not a {type(evidence).__name__}",
+            ...,
+            "",
+            todo,
+        )
     for part in ("counts", "votes", "gold", "classifier", "actual", "predicted"):
         if part not in evidence.variables:
-            todo = "make them with `from_raters`, and keep all classifiers"
-            raise fail(f"the ratings have no {part}", list(evidence.variables), part, todo)
+            raise fail(
+                f"The ratings have no variable {part}",
+                ...,
+                "",
+                "build them with `from_raters`, and keep all classifiers",
+            )
     evidence = evidence.transpose("classifier", "pattern", "predicted", ...)
     labels = evidence["actual"].values.tolist()
     if len(labels) == 2 and "positive" in evidence.coords and evidence["positive"] == labels[0]:
@@ -353,9 +390,9 @@ def as_ratings(evidence: xr.Dataset) -> xr.Dataset:
 def combine_ratings(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
     """Return ratings of the same raters on several sets of examples, see `bayescm.combine`."""
     if dim not in ("example", "group"):
-        todo = "pass `dim='example'` for the examples of all as one population, or `dim='group'`; "
+        todo = "pass `dim='example'` to treat all examples as one population, or `dim='group'`; "
         todo += "give all raters of the same examples to `from_raters` at once"
-        raise fail(f"ratings cannot be combined along {dim}", ..., "", todo)
+        raise fail(f"Ratings cannot be combined along {dim}", ..., "", todo)
     order = members[0]["actual"].values.tolist()
     members = [_gold_in_order(member, order) for member in members]
     for side in ("classifier", "actual", "predicted"):
@@ -406,8 +443,12 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
     """
     evidence = as_ratings(evidence)
     if "group" in evidence:
-        todo = "leave `group=` out; add groups under names of their own"
-        raise fail("a batch of ratings has no groups", "group", "", todo)
+        raise fail(
+            "A batch of ratings cannot have groups",
+            ...,
+            "",
+            "leave `group=` out; add each group under its own name",
+        )
     labels, raters = evidence["actual"].values.tolist(), evidence["classifier"].values.tolist()
     patterns = []
     votes, gold = evidence["votes"].values, evidence["gold"].values.tolist()

@@ -117,7 +117,13 @@ def type_of(evidence: Any) -> EvidenceType:
     names = [f"{entry.name} ({entry.made_by})" for entry in TYPES]
     allowed = f"{', '.join(names[:-1])} or {names[-1]}"
     got = ", ".join(map(str, evidence.variables)) or "no variables"
-    raise fail("not evidence: a Dataset of", got, allowed, "make it with one of these", TypeError)
+    raise fail(
+        f"This Dataset is not evidence; its variables are: {got}",
+        ...,
+        allowed,
+        "build it with one of these functions",
+        TypeError,
+    )
 
 
 def _several(members):
@@ -126,20 +132,26 @@ def _several(members):
     entry = next((entry for entry in TYPES if entry.matches(first)), COUNTS)
     if entry is COUNTS:
         return not_counts(members)
-    todo = (
-        "ask each by itself, or, if all are of the same examples, make one of them: "
-        f"{entry.made_by}({{'a': ..., 'b': ...}})"
+    return fail(
+        f"A mapping of several pieces of evidence ({entry.name}) is not supported here",
+        ...,
+        "",
+        "use each separately, or, if all have the same examples, combine them: "
+        f"{entry.made_by}({{'a': ..., 'b': ...}})",
+        TypeError,
     )
-    what = "a mapping of several pieces of evidence"
-    return fail(what, entry.name, "one", todo, TypeError)
 
 
 def type_named(name: Any) -> EvidenceType:
     """Return the type of evidence with a given name, or raise an error if it does not exist."""
     by_name = {entry.name: entry for entry in TYPES}
     if name not in by_name:
-        todo = "install the version of bayescm that wrote it, or make the evidence again"
-        raise fail("no such type of evidence", name, by_name, todo)
+        raise fail(
+            "Unknown type of evidence {}",
+            name,
+            "",
+            "install the version of bayescm that saved it, or build the evidence again",
+        )
     return by_name[name]
 
 

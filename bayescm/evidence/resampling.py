@@ -75,6 +75,9 @@ def check_no_parts(parts: list[Any]) -> None:
     """Raise an error if a pilot has groups, folds, slices or weights."""
     if parts:
         names = ", ".join(dict.fromkeys(map(str, parts)))
-        todo = "plan with a pilot of one part, or leave the parts out"
-        what = "the width of an interval depends on the number of parts and on their sizes"
-        raise fail(what, names, "a pilot that is one sample of units that count alike", todo)
+        raise fail(
+            "A plan needs a pilot that is one sample, but this one has {}",
+            names,
+            "",
+            "select one part, or leave the parts out",
+        )

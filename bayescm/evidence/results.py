@@ -26,7 +26,7 @@ from bayescm.validate import fail, no_numbers
 
 DIMS = ("data_set", "classifier", "run")
 _OF_EVIDENCE = (
-    "of evidence with folds pass its measure: "
+    "for evidence with folds, pass its measure: "
     "from_results(measure({'wdbc': folds, ...}, 'f1_macro', dim='data_set'))"
 )
 _RUNS = ("repeat", "fold", "run")
@@ -105,31 +105,48 @@ def from_results(
         todo = "pass pandas.DataFrame(...)"
         if isinstance(table, Mapping):
             todo += f"; {_OF_EVIDENCE}"
-        raise fail("not a table", type(table).__name__, "a pandas DataFrame", todo, TypeError)
+        raise fail(
+            f"Results must be a pandas DataFrame, not a {type(table).__name__}",
+            ...,
+            "",
+            todo,
+            TypeError,
+        )
     runs = [name for name in _RUNS if name in table]
     long, name = _long(table, measure, data_set, classifier, runs)
     unnamed = long[list(DIMS)].isna()
     if unnamed.any(axis=None):
         where = [dim for dim in DIMS if unnamed[dim].any()]
-        raise fail("rows without a name", int(unnamed.any(axis=1).sum()), where, "fill them in")
+        raise fail(
+            f"{int(unnamed.any(axis=1).sum())} rows have no {where}", ..., "", "fill them in"
+        )
     twice = long.duplicated(list(DIMS))
     if twice.any():
         where = long.loc[twice, list(DIMS)].iloc[0].tolist()
-        raise fail("a run is there twice", where, "every run once", "add a column repeat")
+        raise fail("The run {} occurs twice", where, "", "add a column repeat")
     if other := no_numbers(long["result"].dropna().to_numpy()):
         what, got, todo = other
-        raise fail(f"results must be numbers, not {what}", got, "numbers", todo, TypeError)
+        raise fail(f"Results must be numbers, not {what}", got, "", todo, TypeError)
     values = pd.to_numeric(long["result"], errors="coerce").astype(float)
     strange = long.loc[values.isna() & long["result"].notna(), "result"]
     if len(strange):
-        raise fail("a result is no number", strange.iloc[0], "numbers", "correct it, or pass NaN")
+        raise fail(
+            "Results must be numbers",
+            strange.iloc[0],
+            "",
+            "correct the value, or pass NaN if it is missing",
+        )
     cells = long.assign(result=values).set_index(list(DIMS))["result"].to_xarray()
     cells = cells.reindex({dim: pd.unique(long[dim]) for dim in DIMS})
     if test_share is None and "fold" in runs:
         test_share = 1 / max(_folds(table, data_set), 2)
     if test_share is None:
-        todo = "pass `test_share=0.1` of ten folds"
-        raise fail("the correlation of the runs is not known", ..., "test_share", todo)
+        raise fail(
+            "The correlation between runs is unknown",
+            ...,
+            "",
+            "pass test_share, e.g. `test_share=0.1` for ten folds",
+        )
     scalars = {"measured": name, "test_share": float(test_share)}
     return as_results(cells.to_dataset(name="result").assign_coords(scalars))
 
@@ -138,13 +155,21 @@ def _of_arrays(values, test_share):
     """Return a measure by fold as a long table, and its test share."""
     if {"actual", "predicted", "outcome"} & {*values.dims, *values.coords}:
         dims = list(map(str, values.dims))
-        raise fail("evidence, and not its measure", dims, "results", _OF_EVIDENCE, TypeError)
+        raise fail(
+            "Results of a measure are needed, but this is evidence with the dimensions {}",
+            dims,
+            "",
+            _OF_EVIDENCE,
+            TypeError,
+        )
     if test_share is None and "test_share" in values.coords:
         shares = np.unique(values["test_share"])
         if len(shares) > 1:
-            todo = "pass `test_share=0.1` of ten folds, with missing runs as NaN"
             raise fail(
-                "data sets differ in their number of folds", shares, "the same for all", todo
+                "The data sets have different numbers of folds; their test shares are {}",
+                shares,
+                "",
+                "pass e.g. `test_share=0.1` for ten folds, and NaN for missing runs",
             )
         test_share = float(shares[0])
     facts = [name for name in values.coords if name not in values.dims]
@@ -161,8 +186,12 @@ def _folds(table, data_set):
     if number.nunique() > 1:
         few, many = number.index[[number.argmin(), number.argmax()]]
         got = {few: int(number[few]), many: int(number[many])}
-        todo = "pass `test_share=0.1` of ten folds, with missing runs as NaN"
-        raise fail("data sets differ in their number of folds", got, "the same for all", todo)
+        raise fail(
+            "The data sets have different numbers of folds: {}",
+            got,
+            "",
+            "pass e.g. `test_share=0.1` for ten folds, and NaN for missing runs",
+        )
     return int(number.iloc[0])
 
 
@@ -175,9 +204,9 @@ def _long(table, measure, data_set, classifier, runs):
             todo = "make it a column: `table.reset_index()`"
         elif not texts:
             todo = f"add a column {data_set!r} with the name of the data set of each row"
-        raise fail("no column of data sets", data_set, list(table), todo)
+        raise fail("The table has no column of data sets, {}", data_set, list(table), todo)
     if not len(table):
-        raise fail("no results", ..., "a row for every run", "pass a table with rows")
+        raise fail("There are no results", ..., "", "pass a table with rows")
     keys = [data_set, *([classifier] if classifier in table else []), *runs]
     rest = [name for name in table if name not in keys]
     check_no_identifiers(table[[*rest]], "scores", "leave `{name}` out", roles=())
@@ -192,8 +221,12 @@ def _long(table, measure, data_set, classifier, runs):
     wide = bool(runs) != (classifier in table)
     if not every and (not wide or strange or not rest):
         got = strange or rest
-        todo = "name the column of the scores by `measure=`, or leave `columns` out"
-        raise fail("not a table of results", got, "columns of numbers", todo)
+        raise fail(
+            "A table of results needs columns of numbers",
+            got,
+            "",
+            "name the column of the scores with `measure=`, or leave `columns` out",
+        )
     if every:
         value = measure if measure in rest else rest[0]
         flat, name = table[[*keys, value]].rename(columns={value: "result"}), measure or value
@@ -227,19 +260,28 @@ def as_results(evidence: xr.Dataset) -> xr.Dataset:
         evidence.variables
     )
     if not complete:
-        allowed, todo = "results as `from_results` returns them", "use `from_results`"
-        raise fail("not results", type(evidence).__name__, allowed, todo, TypeError)
+        todo = "use `from_results`"
+        raise fail(
+            f"This function needs results, not a {type(evidence).__name__}",
+            ...,
+            "",
+            todo,
+            TypeError,
+        )
     evidence = evidence.transpose(*DIMS)
     if np.isinf(evidence["result"]).any():
-        raise fail("a result is infinite", ..., "numbers, or NaN where missing", "leave it out")
+        raise fail(
+            "Results must be finite numbers, or NaN if missing",
+            ...,
+            "",
+            "leave infinite results out",
+        )
     share = evidence["test_share"].item()
     if not 0 < share < 1:
-        raise fail(
-            "not a share of examples", share, "0 < `test_share` < 1", "pass `test_share=0.1`"
-        )
+        raise fail("`test_share` must be between 0 and 1", share, "", "pass `test_share=0.1`")
     if evidence.sizes["run"] < 2:
         todo = "keep the folds or repeats apart"
-        raise fail("too few runs", evidence.sizes["run"], "two or more on a data set", todo)
+        raise fail("Each data set needs two or more runs", evidence.sizes["run"], "", todo)
     return evidence
 
 

@@ -157,7 +157,7 @@ def build_scores(
     missing = sorted(set(truth.tolist()) - set(classes.tolist()), key=str)
     if missing:
         todo = f"{suggest(missing[0], classes.tolist())} add it to labels"
-        raise fail("actual has a label that is not a class", missing[0], classes, todo)
+        raise fail("`actual` contains {}, which is not a class", missing[0], classes, todo)
     columns = {"actual": ("example", truth)}
     dims, coords = ("example", "class")[: 1 if len(classes) == 2 else 2], {}
     if isinstance(scores, Mapping):
@@ -211,11 +211,13 @@ def _truth(actual):
     truth = np.asarray(unmasked(actual, "actual"))
     if truth.ndim != 1 or not len(truth):
         todo = "pass one true label per example"
-        raise fail("actual must be one column of labels", truth.shape, "shape (n,), n > 0", todo)
+        raise fail(
+            "`actual` must be one column of labels, but its shape is {}", truth.shape, "", todo
+        )
     if pd.isna(truth).any():
         at = int(np.argmax(pd.isna(truth)))
-        what = f"actual has missing values, the first at position {at}"
-        raise fail(what, ..., "a label for every example", "drop these examples")
+        what = f"`actual` has missing values, the first at position {at}"
+        raise fail(what, ..., "", "drop these examples")
     if truth.dtype.kind in "OmM":
         check_no_dates(pd.unique(truth), "the labels of actual")
         check_plain_labels(pd.unique(truth), "the labels of actual")
@@ -223,8 +225,12 @@ def _truth(actual):
         check_exact("actual", truth)
         return truth.astype(int)
     if truth.dtype.kind == "f":
-        todo = "pass the truth first: `from_scores(actual, scores)`"
-        raise fail("actual holds fractions instead of labels", truth[:4].tolist(), "labels", todo)
+        raise fail(
+            "`actual` contains fractions instead of labels: {}",
+            truth[:4].tolist(),
+            "",
+            "pass the true labels first: `from_scores(actual, scores)`",
+        )
     return truth.astype(str) if truth.dtype.kind == "O" else truth
 
 
@@ -239,8 +245,8 @@ def _check_one_type(actual):
         (label for label in labels if isinstance(label, numbers) and label == label), None
     )
     if text is not None and number is not None:
-        allowed, todo = "all str, all int or all bool", "make them all strings"
-        raise fail("labels of actual are of mixed types", [number, text], allowed, todo)
+        todo = "make them all strings"
+        raise fail("The labels of actual have mixed types: {}", [number, text], "", todo)
 
 
 def _classes_of(truth):
@@ -248,17 +254,17 @@ def _classes_of(truth):
     check_no_missing_text(labels)
     if len(labels) < 2:
         todo = "add examples of another class: curves compare the scores of classes"
-        raise fail("only one class in actual", labels, "two or more classes", todo)
+        raise fail("`actual` has only one class, {}", labels, "", todo)
     return labels
 
 
 def _check_mapping(scores):
     if not scores:
-        raise fail("no classifiers", {}, "at least one", "pass {'name': scores}")
+        raise fail("No classifiers are given", ..., "", "pass e.g. {'name': scores}")
     for name in scores:
         if not isinstance(name, str):
             todo = f'pass {{"{name}": scores}}'
-            raise fail("a classifier's name must be a string", name, "a string", todo, TypeError)
+            raise fail("The name of a classifier must be a string", name, "", todo, TypeError)
 
 
 def _matrix(scores, n, classes, name, positive):
@@ -273,8 +279,8 @@ def _matrix(scores, n, classes, name, positive):
     if values.shape != shape:
         todo = _column_of_positive(classes.tolist(), positive)
         if len(classes) > 2:
-            todo = f"pass a column for each of {classes.tolist()}, or make actual one class or not"
-        raise fail("scores have the wrong shape", values.shape, str(shape), todo)
+            todo = f"pass a column for each of {classes.tolist()}, or two labels in actual"
+        raise fail(f"Scores must have the shape {shape}", values.shape, "", todo)
     return values
 
 
@@ -282,18 +288,18 @@ def _column_of_positive(classes, positive):
     """Return advice on how to select the column of the positive class."""
     label = obvious_positive(classes) if positive is None else positive
     if label not in classes:
-        return "take the column of the positive class, whose place is that in model.classes_"
+        return "pass the column of the positive class, at its place in model.classes_"
     place = sorted(classes).index(label)
     return (
-        f"take the column of class {label!r}: proba[:, {place}] if the columns are sorted by "
-        "class, as those of scikit-learn are"
+        f"pass the column of class {label!r}: proba[:, {place}] if the columns are sorted by "
+        "class, as in scikit-learn"
     )
 
 
 def _same_length(name, values, n):
     if values.ndim < 1 or len(values) != n:
         todo = "align the columns first"
-        raise fail(f"{name} and actual differ in length", values.shape, f"{n} rows", todo)
+        raise fail(f"{name} has the shape {values.shape}, but actual has {n} rows", ..., "", todo)
     return values
 
 
@@ -306,29 +312,39 @@ def _check_name(scores, coords, classes):
         name = frame.columns[0]
         if isinstance(name, str) and name in classes.tolist() and name != coords["positive"]:
             todo = f"pass the column of {coords['positive']!r}, or `positive={name!r}`"
-            raise fail("scores of the other class", name, f"those of {coords['positive']!r}", todo)
+            raise fail(
+                "The scores are for the class {}, but the positive class is "
+                f"{coords['positive']!r}",
+                name,
+                "",
+                todo,
+            )
 
 
 def _positive(positive, classes):
     if len(classes) > 2:
         if positive is not None:
-            todo = "leave it out, or take one class against the rest: one_vs_rest(evidence, label)"
-            raise fail("positive is for two classes only", positive, "None", todo)
+            raise fail(
+                f"`positive={positive!r}` has no effect with more than two classes",
+                ...,
+                "",
+                "leave it out, or use one class against the rest: one_vs_rest(evidence, label)",
+            )
         return {}
     positive = obvious_positive(classes.tolist()) if positive is None else positive
     if positive is None:
         got = classes.tolist()
         raise fail(
-            "the positive class is ambiguous",
+            "Which of {} is the positive class is unknown",
             got,
-            "positive to be one of them",
+            "",
             f"pass `positive={got[0]!r}` or `positive={got[1]!r}`",
         )
     for label in classes.tolist():
         if label == positive:
             return {"positive": label}
     todo = suggest(positive, classes.tolist())
-    raise fail("the positive class is not among the labels", positive, classes.tolist(), todo)
+    raise fail("The positive class {} is not among the labels", positive, classes.tolist(), todo)
 
 
 # Scores from tables: the table's library counts the distinct scores or the scores per bin
@@ -425,8 +441,12 @@ def _binned(frame, columns, scores, starts):
 
     table = nw.from_native(frame, pass_through=True)
     if not isinstance(table, nw.DataFrame | nw.LazyFrame):
-        todo = "`from_scores` takes arrays"
-        raise fail("not a table", type(frame).__name__, "a table of pandas or another engine", todo)
+        raise fail(
+            f"A table of pandas or another engine is needed, not a {type(frame).__name__}",
+            ...,
+            "",
+            "use `from_scores` for arrays",
+        )
     schema = table.collect_schema()
     for name in columns:
         if not isinstance(name, str):
@@ -435,7 +455,7 @@ def _binned(frame, columns, scores, starts):
         check_column(name, schema)
         if name in scores and not schema[name].is_numeric():
             todo = "name a column of scores"
-            raise fail(f"{name} holds no scores", str(schema[name]), "numbers", todo, TypeError)
+            raise fail(f"{name} must be a column of scores", str(schema[name]), "", todo, TypeError)
     if starts is None:
         return table
     return table.with_columns(
@@ -465,7 +485,7 @@ def _starts(edges):
     ends = np.asarray(edges, float)
     if ends.ndim != 1 or not ends.size or not (np.diff(ends) > 0).all() or np.isnan(ends).any():
         todo = "pass `edges=np.linspace(0, 1, 1001)[1:-1]`"
-        raise fail("edges of bins", edges, "increasing numbers", todo)
+        raise fail("`edges` must be increasing numbers", edges, "", todo)
     return np.r_[-np.inf, ends]
 
 
@@ -474,7 +494,7 @@ def _scores(column, starts):
     if starts is None:
         return column.to_numpy()
     if (column == 0).any():
-        raise fail(f"{column.name} has missing values", ..., "a score per row", "drop these rows")
+        raise fail(f"{column.name} has missing values", ..., "", "drop these rows")
     return starts[column.to_numpy().astype(int) - 1]
 
 
@@ -506,16 +526,14 @@ def as_scores(evidence: xr.Dataset) -> xr.Dataset:
     """
     if not isinstance(evidence, xr.Dataset) or not {"score", "actual"} <= set(evidence.variables):
         got = type(evidence).__name__
-        allowed, todo = "scores as `from_scores` returns them", "pass `from_scores(actual, scores)`"
-        raise fail("not evidence of scores", got, allowed, todo, TypeError)
+        todo = "pass `from_scores(actual, scores)`"
+        raise fail("This function needs scores", got, "", todo, TypeError)
     evidence = evidence.transpose("classifier", "example", "class", missing_dims="ignore")
     missing = np.isnan(evidence["score"].values)
     if missing.any():
         at = tuple(int(i) for i in np.argwhere(missing)[0])
         todo = "drop these examples, or score them"
-        raise fail(
-            f"a score is missing (NaN) at position {at}", ..., "numbers, possibly infinite", todo
-        )
+        raise fail(f"A score is missing (NaN) at position {at}", ..., "", todo)
     if "weight" in evidence:
         evidence = _weighted(evidence)
     share = evidence.coords.get("prevalence")
@@ -529,14 +547,12 @@ def _weighted(evidence):
     weight = evidence["weight"].values
     if weight.dtype.kind not in "iufb" or not (np.isfinite(weight) & (weight >= 0)).all():
         bad = weight.dtype if weight.dtype.kind not in "iufb" else weight[~(weight >= 0)][:1]
-        raise fail(
-            "weights must not be negative or missing", bad, "finite numbers >= 0", "correct it"
-        )
+        raise fail("Weights must be finite numbers >= 0", bad, "", "correct it")
     if 0 < weight.sum() < 1e-6:
         todo = "scale them, or pass `weights_are='importance'`"
-        raise fail("the weights are worth no example", weight.sum(), "counts of examples", todo)
+        raise fail("The weights sum to {}, less than one example", weight.sum(), "", todo)
     if not (weight > 0).any():
-        raise fail("every weight is 0", ..., "some weights > 0", "leave `weights` out")
+        raise fail("Every weight is 0", ..., "", "leave `weights` out")
     return evidence.isel(example=weight > 0) if (weight == 0).any() else evidence
 
 
@@ -545,7 +561,7 @@ def check_share(prevalence: Any) -> None:
     share = np.asarray(prevalence)
     if share.ndim or share.dtype.kind not in "iuf" or not 0 < share < 1:
         todo = "pass the proportion of positives, e.g. 0.01"
-        raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
+        raise fail("`prevalence` must be between 0 and 1", prevalence, "", todo)
 
 
 # Construction of probabilities
@@ -613,7 +629,12 @@ def from_probabilities(
     (('classifier', 'example'), True)
     """
     if clip is not None and not 0 < clip < 0.5:
-        raise fail("clip must be a small probability", clip, "0 < clip < 0.5", "pass `clip=1e-6`")
+        raise fail(
+            "`clip` must be a small probability, above 0 and below 0.5",
+            clip,
+            "",
+            "pass `clip=1e-6`",
+        )
     keywords: dict[str, Any] = {"positive": positive, "labels": labels, "weights": weights}
     keywords |= {"weights_are": weights_are, "fold": fold, "group": group, "by": by}
     evidence = build_scores(actual, probabilities, name="probabilities", **keywords)
@@ -625,14 +646,14 @@ def from_probabilities(
         todo = "pass predict_proba, or decision values as scores: `from_scores(actual, scores)`"
         if values.min() >= 0 and 2 < values.max() <= 100:
             todo = "divide percentages by 100"
-        raise fail(f"a probability{name} is outside [0, 1]", outside[0], "[0, 1]", todo)
+        raise fail(f"probabilities{name} must be between 0 and 1", outside[0], "", todo)
     if "class" in values.dims:
         total = values.sum("class").values.ravel()
         worst = np.abs(total - 1).argmax()
         if abs(total[worst] - 1) > _ROUNDING:
             todo = "pass one probability per class, e.g. the softmax of the logits"
             got = round(float(total[worst]), 6)
-            raise fail("the probabilities of an example do not sum to 1", got, "a sum of 1", todo)
+            raise fail("The probabilities of each example must sum to 1", got, "", todo)
     if clip is not None:
         evidence["score"] = values.clip(clip, 1 - clip)
     return evidence
@@ -702,31 +723,44 @@ def as_sites(evidence: xr.Dataset) -> xr.Dataset:
     evidence = _chances(evidence)
     if "group" not in evidence:
         todo = "pass the site of each example: `from_probabilities(..., group=site)`"
-        raise fail("no groups", ..., "a group for every example", todo)
+        raise fail("The evidence has no groups", ..., "", todo)
     _check_two(evidence)
     groups = np.unique(evidence["group"].values)
     if len(groups) < 2:
-        todo = "take them for one sample: drop_vars('group')"
-        raise fail("fewer than two groups", groups, "two or more", todo)
+        raise fail(
+            "At least two groups are needed",
+            groups,
+            "",
+            "use drop_vars('group') to treat all examples as one sample",
+        )
     if "prevalence" in evidence.coords or "importance" in evidence:
         what = "importance weights" if "importance" in evidence else "a prevalence"
-        todo = "ask group by group: drop_vars('group') of a selection"
-        raise fail(f"groups and {what}", ..., "each site as it is", todo)
+        raise fail(
+            f"Groups cannot be combined with {what}",
+            ...,
+            "",
+            "select one group and remove the groups with drop_vars('group')",
+        )
     return evidence
 
 
 def _chances(evidence):
     evidence = as_scores(evidence)
     if "probabilities" not in evidence.coords:
-        todo = "if they are chances, pass them through `from_probabilities(actual, probabilities)`"
-        raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
+        raise fail(
+            "These are scores, not probabilities",
+            ...,
+            "",
+            "if they are probabilities, use `from_probabilities(actual, probabilities)`",
+            TypeError,
+        )
     return evidence
 
 
 def _check_two(evidence):
     if "class" in evidence.dims:
-        todo = "take one class against the rest: curves.one_vs_rest(evidence, label)"
-        raise fail("more than two classes", evidence["class"].values, "two classes", todo)
+        todo = "use one class against the rest: curves.one_vs_rest(evidence, label)"
+        raise fail("Two classes are needed", evidence["class"].values.tolist(), "", todo)
 
 
 def score_arrays(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -794,19 +828,21 @@ def at_prevalence(evidence: Any, prevalence: Any) -> Any:
     array([0.7, 0.2, 0.1])
     """
     if "unlabelled" in getattr(evidence, "coords", ()):
-        what = "partly labelled examples take no prevalence: they show their own"
-        todo = "ask for recall and specificity, which hold at every prevalence"
-        raise fail(what, prevalence, "counts, or scores of two classes", todo)
+        raise fail(
+            "A prevalence cannot be set for partly labelled examples, which show their own",
+            ...,
+            "",
+            "use recall and specificity, which do not depend on the prevalence",
+        )
     if is_outcomes(evidence):
-        what = "outcomes of several classifiers take no prevalence"
         todo = "pass the counts of each classifier, `from_predictions(actual, predicted)`"
-        raise fail(what, prevalence, "counts, or scores of two classes", todo)
+        raise fail("A prevalence cannot be set for outcomes of several classifiers", ..., "", todo)
     if not (isinstance(evidence, xr.Dataset) and "score" in evidence):
         return _counts_at_prevalence(as_counts(evidence), prevalence)
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
-        todo = "take one class against the rest first: one_vs_rest(evidence, label)"
-        raise fail("a prevalence needs two classes", evidence["class"].values, "two classes", todo)
+        todo = "use one class against the rest: one_vs_rest(evidence, label)"
+        raise fail("A prevalence needs two classes", evidence["class"].values.tolist(), "", todo)
     check_share(prevalence)
     return evidence.assign_coords(prevalence=float(prevalence))
 
@@ -815,19 +851,24 @@ def _counts_at_prevalence(counts, prevalence):
     labels = counts.indexes["actual"].tolist()
     if abstains(counts) or "effective" in counts.coords:
         what = "an abstention" if abstains(counts) else "importance weights"
-        allowed, todo = "plain counts of the classes", "weight the examples to that population"
-        raise fail(f"counts with {what} take no prevalence", prevalence, allowed, todo)
+        raise fail(
+            f"A prevalence cannot be set for counts with {what}",
+            ...,
+            "",
+            "weight the examples to match the target population",
+        )
     if len(labels) == 2:
         if positive(counts) is None:
-            allowed = "two classes with a positive one"
             raise fail(
-                "a prevalence needs a positive class", labels, allowed, "pass `positive=...`"
+                "A prevalence needs two classes, one of them positive; the classes are {}",
+                labels,
+                "",
+                "pass `positive=...`",
             )
         number = isinstance(prevalence, (int, float, np.number))
         if not number or not 0 < prevalence < 1:
             todo = "pass the proportion of positives, e.g. 0.01"
-            allowed = "0 < prevalence < 1"
-            raise fail("prevalence must lie between 0 and 1", prevalence, allowed, todo)
+            raise fail("`prevalence` must be between 0 and 1", prevalence, "", todo)
         return counts.assign_coords(prevalence=float(prevalence))
     if isinstance(prevalence, xr.DataArray) and set(prevalence.coords) == set(prevalence.dims):
         prevalence = prevalence.to_series()
@@ -836,9 +877,12 @@ def _counts_at_prevalence(counts, prevalence):
     if np.ndim(prevalence) == 1:
         shares = check_reals(prevalence, "proportions of the classes", "pass numbers")
     if shares.shape != (len(labels),) or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-6:
-        todo = "pass a proportion for each class, such as {'a': 0.7, 'b': 0.2, 'c': 0.1}"
-        allowed = f"numbers > 0 that sum to 1, one for each of {labels}"
-        raise fail("prevalence is not a proportion of each class", prevalence, allowed, todo)
+        raise fail(
+            f"`prevalence` must have a proportion > 0 for each of {labels}, with sum 1",
+            prevalence,
+            "",
+            "pass e.g. {'a': 0.7, 'b': 0.2, 'c': 0.1}",
+        )
     return counts.assign_coords(prevalence=("actual", shares / shares.sum()))
 
 
@@ -864,14 +908,14 @@ def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
     evidence = as_scores(evidence)
     if "class" not in evidence.dims:
         raise fail(
-            "there are only two classes",
-            label,
-            "scores for three classes or more",
+            "One class against the rest needs three or more classes; there are only two",
+            ...,
+            "",
             "use the scores as they are",
         )
     classes = evidence["class"].values.tolist()
     if label not in classes:
-        raise fail("no such class", label, classes, suggest(label, classes))
+        raise fail("Unknown class {}", label, classes, suggest(label, classes))
     one_class = evidence.sel({"class": label}, drop=True)
     return one_class.assign(actual=evidence["actual"] == label).assign_coords(positive=True)
 
@@ -923,18 +967,26 @@ def top_label(evidence: xr.Dataset) -> xr.Dataset:
     """
     evidence = as_scores(evidence)
     if "class" not in evidence.dims:
-        todo = "take them as they are: both classes have one curve"
-        raise fail("there are only two classes", ..., "three classes or more", todo)
+        raise fail(
+            "The highest probability needs three or more classes; there are only two",
+            ...,
+            "",
+            "use the evidence as it is: both classes have one curve",
+        )
     if "classifier" in evidence.dims:
         got = evidence["classifier"].values.tolist()
         todo = f"select one: evidence.sel(classifier={got[0]!r})"
-        raise fail("each classifier has a highest probability of its own", got, "one", todo)
+        raise fail("The highest probability needs one classifier", got, "", todo)
     score = evidence["score"]
     right = score["class"].values[score.values.argmax(axis=-1)] == evidence["actual"].values
     if right.all() or not right.any():
         got = f"{'right' if right.all() else 'wrong'} in all {len(right)} examples"
-        todo = "ask for measures of each class, or collect more examples"
-        raise fail("nothing to tell forecasts by", got, "some of both", todo)
+        raise fail(
+            f"Top-label forecasts cannot be evaluated, because they are {got}",
+            ...,
+            "",
+            "use measures of each class, or collect more examples",
+        )
     highest = evidence.drop_dims("class").assign(score=score.max("class"))
     right_or_wrong = highest.assign(actual=("example", right)).assign_coords(positive=True)
     return as_scores(right_or_wrong)
@@ -966,9 +1018,7 @@ def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
     """
     evidence = as_scores(evidence)
     if "fold" not in evidence:
-        raise fail(
-            "no folds", list(evidence), "a variable named fold", "pass `fold= to from_scores`"
-        )
+        raise fail("The evidence has no folds", ..., "", "pass `fold= to from_scores`")
     if not ranks:
         return evidence.drop_vars("fold")
     score, fold = evidence["score"], evidence["fold"].values
@@ -1099,7 +1149,12 @@ def _columns_of(evidence):
     evidence = as_scores(evidence)
     if "class" in evidence.dims or "classifier" in evidence.dims:
         todo = "select one: evidence.sel(classifier=...), curves.one_vs_rest(evidence, label)"
-        raise fail("a batch is of one classifier and two classes", evidence.dims, "one", todo)
+        raise fail(
+            "A batch of scores needs one classifier and two classes; got dimensions {}",
+            evidence.dims if isinstance(evidence.dims, tuple) else tuple(map(str, evidence.dims)),
+            "",
+            todo,
+        )
     _check_single_examples(evidence)
     kind = "probabilities" if "probabilities" in evidence.coords else "scores"
     return evidence["actual"].values, evidence["score"].values, evidence["positive"].item(), kind
@@ -1109,8 +1164,12 @@ def _check_single_examples(evidence):
     """Raise an error if examples have weights, folds or groups, or if the prevalence is fixed."""
     further = sorted({"weight", "fold", "group", "prevalence"} & {*evidence.variables})
     if further:
-        todo = "leave weights, folds, groups and a set prevalence out"
-        raise fail("a batch is one sample of single examples", further, "none of it", todo)
+        raise fail(
+            "A batch of scores cannot have {}",
+            further,
+            "",
+            "leave weights, folds, groups and a set prevalence out",
+        )
 
 
 def as_batch(evidence: xr.Dataset | xr.DataArray, like: xr.DataArray | None = None) -> xr.DataArray:
@@ -1136,8 +1195,12 @@ def as_batch(evidence: xr.Dataset | xr.DataArray, like: xr.DataArray | None = No
     if pd.isna(labels[0]):  # the batch has no negative example
         before = None if like is None or "actual" not in like.coords else like
         if before is None or positive(before) != positive(table):
-            todo = "begin with a batch that has both, or pass 0 and 1"
-            raise fail("a batch with one class only", labels[1], "both classes", todo)
+            raise fail(
+                "The first batch has only the class {}",
+                labels[1],
+                "",
+                "begin with a batch that has both classes, or use the labels 0 and 1",
+            )
         table = table.assign_coords(actual=before.indexes["actual"])
     return table
 
@@ -1145,8 +1208,12 @@ def as_batch(evidence: xr.Dataset | xr.DataArray, like: xr.DataArray | None = No
 def _as_class_forecasts(evidence, edges, like):
     """Return probabilities of three or more classes, rounded to a grid, as counts of patterns."""
     if edges is not None and "chances" not in like.attrs:
-        todo = "leave `edges` out: the grid of three classes or more is fixed"
-        raise fail("edges are of two classes", list(edges), "", todo)
+        raise fail(
+            "`edges` have no effect with three or more classes",
+            ...,
+            "",
+            "leave `edges` out; the grid is fixed",
+        )
     evidence = as_scores(evidence)
     _check_single_examples(evidence)
     values = evidence["score"].transpose("example", "class").values
@@ -1161,8 +1228,12 @@ def class_forecasts(table: xr.DataArray) -> xr.Dataset:
     """Return the probabilities of counted patterns, dims (pattern), with the counts as weights."""
     table = table[table.values > 0]
     if table.dtype.kind == "f" and (table.values != np.round(table.values)).any():
-        todo = "use `window=`, the number of latest batches that count"
-        raise fail("forgetting leaves fractions of examples", ..., "whole examples", todo)
+        raise fail(
+            "`forgetting` is not available here, because it leaves fractions of examples",
+            ...,
+            "",
+            "use `window=`, the number of latest batches that count",
+        )
     patterns = [json.loads(text) for text in table["pattern"].values.tolist()]
     steps = np.array([row for _, row in patterns], float)
     return from_probabilities(
@@ -1179,8 +1250,12 @@ def add_batches(
 ) -> xr.Dataset:
     """Return the examples in batches of class probabilities as evidence."""
     if is_binned(like):
-        todo = "ask for its batches(), which are tables of bins"
-        raise fail("binned forecasts are no single examples", ..., "", todo)
+        raise fail(
+            "Tables of bins cannot be used as single examples",
+            ...,
+            "",
+            "use the monitor's batches(), which are tables of bins",
+        )
     counted = class_forecasts(patterns_of_batches(batches, like).sum("step", keep_attrs=True))
     rows = np.repeat(np.arange(counted.sizes["example"]), counted["weight"].values.astype(int))
     return counted.isel(example=rows).drop_vars("weight")

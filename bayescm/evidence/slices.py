@@ -32,18 +32,22 @@ def slices_of(size: int, *, by: Any = None, fold: Any = None, group: Any = None)
         name: column for name, column in (("fold", fold), ("group", group)) if column is not None
     }
     if twice := sorted(slices.keys() & by.keys()):
-        raise fail(f"{twice[0]} is given twice", twice, "once", f"leave out {twice[0]}=")
+        raise fail(f"{twice[0]} is given twice", ..., "", f"leave out {twice[0]}=")
     slices |= by
     names = list(slices)
     if set(names) == set(PLACES):
-        todo = "pass one of them: of folds by site, ask site by site"
-        raise fail("folds and groups at once", names, "folds, or groups", todo)
+        raise fail(
+            "Folds and groups cannot be combined: {}",
+            names,
+            "",
+            "pass one of them; for folds by site, use one site at a time",
+        )
     if len(names) > 1:
         todo = 'join them: `by=`{"group": [f"{sex}, {age}" for sex, age in zip(...)]}'
-        raise fail("several attributes at once", names, "one, by the name of group", todo)
+        raise fail("Only one attribute can be used, named group; got {}", names, "", todo)
     if not set(names) <= set(PLACES):
         todo = f'pass `by={{"group": ...}}` with the column of {names[0]}'
-        raise fail("slices of scores have one name", names[0], "group (or fold)", todo)
+        raise fail("Slices of scores must be named group or fold", names[0], "", todo)
     return {name: _column(name, column, size) for name, column in slices.items()}
 
 
@@ -54,12 +58,12 @@ def _column(name, values, size):
     labels = np.asarray(values)
     if labels.shape != (size,):
         todo = f"pass the {name} of every example"
-        raise fail(f"{name} and actual differ in length", labels.shape, f"{size} of them", todo)
+        raise fail(f"{name} has {labels.shape[0]} values, but actual has {size}", ..., "", todo)
     missing = pd.isna(labels)
     if missing.any():
-        what = f"a {name} is missing, the first at position {int(np.argmax(missing))}"
+        what = f"A {name} is missing, the first at position {int(np.argmax(missing))}"
         todo = f"drop these examples, or name the {name}"
-        raise fail(what, ..., f"a {name} for every example", todo)
+        raise fail(what, ..., "", todo)
     check_no_missing_text(pd.unique(labels), f"a {name}", "drop these examples, or rename it")
     if labels.dtype.kind == "O":
         labels = pd.Series(labels.tolist()).to_numpy()
@@ -111,16 +115,19 @@ def check_classes(evidence: xr.Dataset) -> None:
             what = (
                 f"{numbers[bad[0]]:.0f} of {sizes[bad[0]]} examples{where} are of class {label!r}"
             )
-            allowed = "examples inside and outside every class"
-            raise fail(what, ..., allowed, todo.get(part, "combine groups, or leave it out"))
+            raise fail(what, ..., "", todo.get(part, "combine groups, or leave it out"))
 
 
 def check_one_sample(evidence: xr.Dataset, what: str) -> None:
     """Raise an error if evidence, named ``what``, has several folds or groups."""
     for dim in PLACES:
         if dim in evidence:
-            todo = f"select a {dim}, or drop_vars({dim!r}) to take them for one sample"
-            raise fail(f"{what} of several {dim}s", ..., "a single sample", todo)
+            raise fail(
+                f"{what} needs a single sample, not several {dim}s",
+                ...,
+                "",
+                f"select one {dim}, or use drop_vars({dim!r}) to treat all as one sample",
+            )
 
 
 def combine_examples(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
@@ -132,17 +139,23 @@ def combine_examples(members: Sequence[xr.Dataset], dim: str, names: list | None
         todo += "them apart"
         if dim == "classifier":
             todo += "; for classifiers on the same examples use `from_scores(actual, {'a': ...})`"
-        raise fail(f"examples with scores cannot be combined along {dim}", ..., "", todo)
+        raise fail(f"Examples with scores cannot be combined along {dim}", ..., "", todo)
     for member in members:
         if "importance" in member or "area_error" in member.coords:
             lost = "the scale of their importance weights is not stored"
             lost = lost if "importance" in member else "the edges of their bins are not stored"
-            todo = "put the examples of all into one call of the function that returns scores"
-            raise fail(f"scores cannot be combined: {lost}", ..., "", todo)
+            raise fail(
+                f"Scores cannot be combined: {lost}",
+                ...,
+                "",
+                "pass all examples to one call of the function that returns scores",
+            )
         got, first = (set(each["actual"].values.tolist()) for each in (member, members[0]))
         if "class" not in member.dims and got != first:
             both = f"{sorted(first)} and {sorted(got)}"
-            raise fail(f"the classes differ: {both}", ..., "", "give all the evidence the same")
+            raise fail(
+                f"The classes differ: {both}", ..., "", "give all the evidence the same classes"
+            )
     columns = [{name: m[name].values for name in PLACES if name in m} for m in members]
     parts = parts_of_all(members, columns, dim, names, "example")
     bare = [member.drop_vars(PLACES, errors="ignore") for member in members]

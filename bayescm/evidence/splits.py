@@ -28,14 +28,14 @@ def estimators_by_name(estimator):
             hasattr(classifier, "fit") and hasattr(classifier, "predict")
         ):
             raise fail(
-                "not a classifier",
+                "A classifier must have fit and predict",
                 classifier,
-                "objects with fit and predict, or a mapping of names to them",
-                "pass an unfitted scikit-learn classifier",
+                "",
+                "pass an unfitted scikit-learn classifier, or a mapping from names to classifiers",
                 TypeError,
             )
     if not estimators:
-        raise fail("no classifiers", estimator, "at least one", "pass an estimator")
+        raise fail("No classifiers are given", ..., "", "pass an estimator")
     return estimators
 
 
@@ -43,12 +43,16 @@ def labels_of(y):
     """Return the labels as an array, or raise an error if one is missing."""
     labels = np.asarray(unmasked(y, "y"))
     if labels.ndim != 1:
-        todo = "pass one column: y.ravel(), or y.argmax(axis=1) of indicators"
-        raise fail("y is not a column of labels", labels.shape, "shape (n,)", todo)
+        raise fail(
+            "`y` must be one column of labels, but its shape is {}",
+            labels.shape,
+            "",
+            "pass one column: y.ravel(), or y.argmax(axis=1) for indicators",
+        )
     missing = np.flatnonzero(pd.isna(labels))
     if len(missing):
-        what = f"y has missing values ({len(missing)}, the first at position {missing[0]})"
-        raise fail(what, ..., "a label for every example", "drop these examples")
+        what = f"`y` has missing values ({len(missing)}, the first at position {missing[0]})"
+        raise fail(what, ..., "", "drop these examples")
     if labels.dtype.kind in "OmM":
         check_no_dates(pd.unique(labels), "the labels of y")
     return labels
@@ -67,11 +71,17 @@ def splits_of(cv, X, y, groups, random_state):
 def _splitter(cv, y, random_state, groups):
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if cv < 2:
-            raise fail("too few folds for a cross-validation", cv, "cv >= 2", "pass `cv=10`")
+            raise fail(
+                "A cross-validation needs two or more folds; got cv={}", cv, "", "pass `cv=10`"
+            )
         largest = np.unique(y, return_counts=True)[1].max()
         if largest < cv:  # scikit-learn warns about smaller classes itself
-            what = f"every class has at most {largest} examples, fewer than cv"
-            raise fail(what, cv, f"2 <= cv <= {largest} for stratified folds", "use fewer folds")
+            raise fail(
+                f"Every class has at most {largest} examples, fewer than cv={{}}",
+                cv,
+                "",
+                "use fewer folds",
+            )
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
         return kind(cv, shuffle=True, random_state=random_state)
     return check_cv(cv, y, classifier=True)
@@ -208,15 +218,17 @@ def _deal(X, y, parts, stratify, rng):
     """Assign the examples to equal parts at random, within each class if stratified."""
     size = len(y) if X is None else (X.shape[0] if hasattr(X, "shape") else len(X))
     if size < parts:
-        raise fail("too few examples to split", size, f"at least {parts}", "collect more examples")
+        raise fail(
+            f"{size} examples cannot be split into {parts} parts", ..., "", "collect more examples"
+        )
     order = rng.permutation(size)
     if stratify:
         if y is None or type_of_target(y) not in ("binary", "multiclass"):
             got = y if y is None else type_of_target(y)
             raise fail(
-                "stratified folds need class labels",
+                "Stratified folds need one class label per example in y",
                 got,
-                "one class label per example in y",
+                "",
                 "pass y, or `stratify=False`",
             )
         order = order[np.argsort(np.unique(np.asarray(y), return_inverse=True)[1][order])]
@@ -234,6 +246,10 @@ def slices_of_rows(by, X, y, groups=None):
     axes = axes_of(by, ("fold", "repeat", "classifier"))
     check_sizes({"y": len(labels_of(y))} | {name: len(axis.codes) for name, axis in axes.items()})
     if axes and groups is not None:
-        todo = "leave one out: `groups=` keeps examples together, `by=` counts slices"
-        raise fail("groups and slices at once", list(axes), "`groups=`, or `by=`", todo)
+        raise fail(
+            "`groups` and `by` cannot be combined",
+            ...,
+            "",
+            "leave one out: `groups=` keeps examples together, `by=` counts slices",
+        )
     return {name: axis.values[axis.codes] for name, axis in axes.items()}

@@ -69,8 +69,12 @@ def from_dataset(stored: xr.Dataset) -> Any:
     """
     entry, version = type_named(stored.attrs.get(TYPE_ATTRIBUTE)), stored.attrs.get(FORMAT)
     if version != _FORMAT:
-        todo = "install the version of bayescm that wrote it, or save the evidence again"
-        raise fail("evidence in an unknown format", version, f"format {_FORMAT}", todo)
+        raise fail(
+            "The evidence has the unknown format {}",
+            version,
+            f"format {_FORMAT}",
+            "install the version of bayescm that saved it, or save the evidence again",
+        )
     ours = (TYPE_ATTRIBUTE, FORMAT)
     attrs = {key: value for key, value in stored.attrs.items() if key not in ours}
     return entry.from_dataset(xr.Dataset(stored.data_vars, stored.coords, attrs))

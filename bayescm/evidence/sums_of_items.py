@@ -108,7 +108,7 @@ def check_one_system(evidence: xr.Dataset) -> None:
     if "classifier" in evidence.dims:
         todo = "add each under its own name: evidence.sel(classifier='a', drop=True)"
         names = evidence["classifier"].values.tolist()
-        raise fail("a batch has one system", names, "one", todo)
+        raise fail("A batch must have one system", names, "", todo)
 
 
 def items_in_order(names: pd.Index, values: np.ndarray) -> tuple[Any, np.ndarray]:

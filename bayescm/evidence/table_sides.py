@@ -81,8 +81,12 @@ def sides_of(table: pd.DataFrame) -> Sides:
             if meaning is _by_any_words:
                 break
             todo = "name the rows actual and the columns predicted, or the other way round"
-            what = f"both axes of the table are the same by their names, which mean {down}"
-            raise fail(what, list(names), "", todo)
+            raise fail(
+                f"Both axes of the table are named {{}}, so they look the same ({down})",
+                list(names),
+                "",
+                todo,
+            )
         if down or across:
             is_turned = down == "predicted" or across == "actual"
             order = ("predicted", "actual") if is_turned else ("actual", "predicted")
@@ -132,7 +136,12 @@ def with_signs(table: pd.DataFrame) -> pd.DataFrame | None:
         sides = sides_of(table.rename_axis(index=words[0], columns=words[1]))
     if not sides.settled:
         todo = "name the first column of the file 'test' if the rows are results of the test"
-        raise fail("the table does not tell the test from the disease", words, "", todo)
+        raise fail(
+            "The row and column names {} do not tell which is the test and which the disease",
+            words,
+            "",
+            todo,
+        )
     turned = sides.down == "predicted"
     down, across = ("test", "disease") if turned else ("disease", "test")
     signed = table.set_axis(signs[0], axis=0).set_axis(signs[1], axis=1)

@@ -86,7 +86,7 @@ def column(name: str, values: Any) -> Any:
     if not hasattr(values, "__array__") and not isinstance(values, (list, tuple)):
         todo = "pass a list, an array or a column of a table"
         raise fail(
-            f"{name} is not a sequence of labels", values, "one label per example", todo, TypeError
+            f"{name} must be a sequence, with one label per example", values, "", todo, TypeError
         )
     unmasked(values, name)
     values = as_sequence(values)
@@ -106,7 +106,7 @@ def check_one_axis(name: str, values: Any) -> None:
             'pass one label per example (table["y"], argmax of scores, ravel of an image); several '
             "labels for each example are for `from_multilabel`"
         )
-        raise fail(f"{name} has {values.ndim} axes", values.shape, "shape (n,)", todo)
+        raise fail(f"{name} must have one axis, but its shape is {{}}", values.shape, "", todo)
 
 
 def as_sequence(values: Any) -> Any:
@@ -121,7 +121,7 @@ def as_sequence(values: Any) -> Any:
 def _numeric_labels(name, array):
     if isinstance(array, np.ndarray) and array.dtype.kind in "iub":
         if array.dtype == np.uint64 and array.size and array.max() >= 2**63:
-            raise fail(f"{name} has too large a label", array.max(), "below 2**63", "pass text")
+            raise fail(f"Labels of {name} must be below 2**63", array.max(), "", "pass text")
         return array
     missing = pd.isna(array)
     if missing.any():
@@ -131,31 +131,29 @@ def _numeric_labels(name, array):
         whole = array.real.astype(bool if array.dtype.kind == "b" else np.int64)
     if (whole != array).any():
         todo = "pass scores to `from_scores`, or apply a threshold first"
-        raise fail(f"{name} holds fractions instead of labels", array[:4].tolist(), "labels", todo)
+        raise fail(
+            f"{name} contains fractions instead of labels: {{}}", array[:4].tolist(), "", todo
+        )
     check_exact(name, array)
     return whole
 
 
 def _missing(name, missing):
     what = f"{name} has missing values ({missing.sum()}, the first at position {missing.argmax()})"
-    todo = [
-        "drop these examples",
-        "give abstentions a label of their own and pass it as `abstain=`",
-    ]
-    return fail(what, ..., "a label for every example", todo)
+    return fail(
+        what,
+        ...,
+        "",
+        ["drop these examples", "label abstentions, and pass this label as `abstain=`"],
+    )
 
 
 def check_sizes(sizes: Mapping[str, int]) -> None:
     """Raise an error if the named columns differ in length or are empty."""
     if len(set(sizes.values())) > 1:
-        raise fail(
-            "the columns differ in length",
-            sizes,
-            "one value per example",
-            "align the columns first",
-        )
+        raise fail("The columns have different lengths: {}", sizes, "", "align the columns first")
     if 0 in sizes.values():
-        raise fail("no examples", sizes, "at least one", "pass some predictions")
+        raise fail("The columns have no examples: {}", sizes, "", "pass some predictions")
 
 
 def check_weights(weights: np.ndarray, kind: str | None) -> str:
@@ -163,14 +161,15 @@ def check_weights(weights: np.ndarray, kind: str | None) -> str:
     weights = check_counts(weights, fractional=True, name="a weight")
     fractional = weights.dtype.kind == "f"
     if kind is None and fractional:
-        what = "weights are not whole numbers, and `weights_are` does not say what they stand for"
-        allowed = (
-            '"counts" (each row stands for so many examples) or "importance" (each row is one '
-            "example, drawn with a probability inversely proportional to its weight)"
+        raise fail(
+            "Fractional weights need weights_are; the weights are {}",
+            weights[:4].tolist(),
+            "",
+            'pass `weights_are="counts"` if a weight is a number of examples, or '
+            '`weights_are="importance"` for sampling weights',
         )
-        raise fail(what, weights[:4].tolist(), allowed, 'pass `weights_are="importance"`')
     if not weights.any():
-        raise fail("every weight is 0", ..., "some weights > 0", "leave `weights` out")
+        raise fail("Every weight is 0", ..., "", "leave `weights` out")
     return check_choice("weights_are", kind or "counts", WEIGHTS)
 
 
@@ -180,10 +179,14 @@ def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str
     for name in by:
         if not isinstance(name, str):
             todo = 'name it, e.g. `by={"fold": fold}`'
-            raise fail("the name of a dim must be text", name, "text", todo, TypeError)
+            raise fail("The name of a dimension must be text", name, "", todo, TypeError)
         if name in (*RESERVED, *taken):
-            allowed = ", ".join([*(x for x in DIMS if x not in taken), "or a name of your own"])
-            raise fail("a reserved name for a dim", name, allowed, "rename it")
+            raise fail(
+                "The dimension name {} is reserved",
+                name,
+                "",
+                f"rename it, e.g. to {', '.join(x for x in DIMS if x not in taken)}",
+            )
     return {name: _axis(name, values) for name, values in by.items()}
 
 
@@ -204,8 +207,12 @@ def _encode(actual, predicted):
     second, others = factorize("predicted", predicted)
     universe = list(dict.fromkeys([*labels, *others]))
     if len(universe) > MAX_LABELS:
-        todo = "pass scores to `from_scores`"
-        raise fail("too many distinct labels", len(universe), f"at most {MAX_LABELS}", todo)
+        raise fail(
+            f"There are {{}} distinct labels, more than {MAX_LABELS}",
+            len(universe),
+            "",
+            "pass scores to `from_scores`",
+        )
     if others != universe:
         position = {label: i for i, label in enumerate(universe)}
         second = np.array([position[label] for label in others])[second]
@@ -223,7 +230,13 @@ def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
         except TypeError as problem:
             todo = "pass one label per example; several of each are for `from_multilabel`"
             allowed = "strings, integers or booleans"
-            raise fail(f"{name} does not hold labels", problem, allowed, todo, TypeError) from None
+            raise fail(
+                f"The values of {name} cannot be used as labels: {{}}",
+                problem,
+                allowed,
+                todo,
+                TypeError,
+            ) from None
     if (codes < 0).any():
         raise _missing(name, np.asarray(codes < 0))
     check_plain_labels(labels, f"labels of {name}")
@@ -250,19 +263,23 @@ def _labels(table, universe, labels, actual, abstain):
         allowed = f"the labels of actual, {labels.tolist()}"
     else:
         labels = as_labels(labels)
-        allowed = f"the labels given, {labels.tolist()}"
+        allowed = f"labels={labels.tolist()}"
     if abstain is not None and abstain not in labels.tolist():
         labels = as_labels([*labels.tolist(), abstain])
     requested = set(labels.tolist())
     for name, present in (("actual", occurs), ("predicted", answered)):
         for label in universe[present].tolist():
             if label not in requested:
-                todo = [
-                    f"{suggest(label, requested)} add it to `labels` if it is a class",
-                    f"pass `abstain={label!r}` if it is no answer",
-                    "leave its rows out",
-                ]
-                raise fail(f"{name} has a label that is not a class", label, allowed, todo)
+                raise fail(
+                    f"{name} contains {{}}, which is not in {allowed}",
+                    label,
+                    "",
+                    [
+                        f"{suggest(label, requested)} add it to `labels` if it is a class",
+                        f"pass `abstain={label!r}` if it marks an abstention",
+                        "leave its rows out",
+                    ],
+                )
     position = {label: i for i, label in enumerate(universe.tolist())}
     return labels, [position.get(label, -1) for label in labels.tolist()]
 

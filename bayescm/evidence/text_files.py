@@ -79,13 +79,22 @@ def plainly(path: Path) -> Iterator[None]:
     except DAMAGED as problem:
         cut = isinstance(problem, EOFError)
         why = "the compressed data end too early" if cut else str(problem)
-        what = f"{path.name} is {'cut off' if cut else 'damaged'}"
-        raise fail(what, why, "a whole file", "fetch it or write it again") from None
+        raise fail(
+            f"{path.name} is {'cut off' if cut else 'damaged'}: {{}}",
+            why,
+            "",
+            "download it or write it again",
+        ) from None
     except UnicodeDecodeError as problem:
-        what = f"{path.name} is not text in UTF-8"
-        raise fail(what, str(problem), "UTF-8", "save it as UTF-8") from None
+        raise fail(
+            f"{path.name} is not text in UTF-8: {{}}", str(problem), "", "save it as UTF-8"
+        ) from None
     except NotANumberError as problem:
         raise problem.refusal(path.name) from None
     except (ValueError, OSError) as problem:
-        todo = "check that it is what its name says, with a line of column names"
-        raise fail(f"{path.name} cannot be read", str(problem), "a table", todo) from None
+        raise fail(
+            f"{path.name} cannot be read: {{}}",
+            str(problem),
+            "",
+            "check that the file has the format its name says, with a line of column names",
+        ) from None

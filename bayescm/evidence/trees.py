@@ -42,11 +42,15 @@ def with_positive_class(evidence: Any, label: Any = None) -> Any:
         return evidence if label is None else with_positive(evidence, label)
     if "positive" not in coords:
         todo = "leave `positive` out"
-        raise fail("evidence without classes has no positive one", label, "none", todo)
+        raise fail(f"`positive={label!r}` has no effect on evidence without classes", ..., "", todo)
     if coords["positive"].item() != label:
-        todo = "say which one where the evidence is made: `from_scores` or `from_probabilities`"
-        what = "the scores are of another positive class"
-        raise fail(what, label, [coords["positive"].item()], f"{todo}(..., `positive=`)")
+        todo = "define it when you build the evidence: `from_scores` or `from_probabilities`"
+        raise fail(
+            f"The positive class of these scores is {coords['positive'].item()!r}, not {{}}",
+            label,
+            "",
+            f"{todo}(..., `positive=`)",
+        )
     return evidence
 
 
@@ -65,7 +69,12 @@ def _tree_with_positive_class(tree, label):
         labelled = next((group for group in groups.values() if "actual" in group.indexes), None)
         if labelled is None:
             todo = "leave `positive` out"
-            raise fail("the tree has no classes", list(tree.children), "a dim actual", todo)
+            raise fail(
+                "`positive` has no effect on a tree without classes, with {}",
+                list(tree.children),
+                "",
+                todo,
+            )
         label = with_positive(labelled, label).coords["positive"].item()
     labelled_groups = {name: group.assign_coords(positive=label) for name, group in groups.items()}
     return xr.DataTree.from_dict({"/": tree.to_dataset(), **labelled_groups})
@@ -158,7 +167,7 @@ def variable_of(tree: xr.DataTree, group: str, of: str) -> str:
     name = "finite" if of == "fitted" and folds else of
     if name not in estimands:
         todo = "for others fit another model"
-        raise fail("this fit has no such estimand", of, estimands, todo)
+        raise fail("The fit has no estimand {}", of, estimands, todo)
     return estimands[name]
 
 
@@ -168,10 +177,12 @@ def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
     if name not in draws.data_vars or not set(CELLS) <= set(draws[name].dims):
         having = [k for k, v in draws.data_vars.items() if set(CELLS) <= set(v.dims)]
         if not having:
-            allowed, todo = "a fit with some", "ask the evidence itself: interval(evidence, ...)"
-            raise fail("the fit has no cell probabilities", list(draws.data_vars), allowed, todo)
+            todo = "use the evidence itself: interval(evidence, ...)"
+            raise fail(
+                "The fit has no cell probabilities, only {}", list(draws.data_vars), "", todo
+            )
         todo = "pass `variable=` one of these, or fit a model that has cell probabilities"
-        raise fail("the tree has no such cell probabilities", name, having, todo)
+        raise fail("The tree has no cell probabilities {}", name, having, todo)
     return in_order(draws[name])
 
 
@@ -179,5 +190,5 @@ def group_of(tree: xr.DataTree, name: str) -> xr.Dataset:
     """Return a group of a tree, or raise an error if it does not exist."""
     if name not in tree.children:
         todo = "fit the evidence first: fit(counts)"
-        raise fail("the tree has no such group", name, tree.children, todo)
+        raise fail("The tree has no group {}", name, tree.children, todo)
     return tree[name].to_dataset()

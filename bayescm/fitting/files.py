@@ -53,12 +53,17 @@ def save(
     """
     path = Path(path)
     if not isinstance(evidence, xr.DataTree | xr.DataArray | xr.Dataset):
-        allowed, todo = "a tree as fit() returns it, or evidence", "make one with fit or from_..."
-        what = "not a fit and not evidence"
-        raise fail(what, type(evidence).__name__, allowed, todo, TypeError)
+        todo = "make one with fit or from_..."
+        raise fail(
+            f"A {type(evidence).__name__} cannot be saved: only fits and evidence can",
+            ...,
+            "",
+            todo,
+            TypeError,
+        )
     stored = evidence if isinstance(evidence, xr.DataTree) else to_dataset(evidence)
     if not path.parent.is_dir():
-        raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
+        raise fail("The folder {} does not exist", str(path.parent), "", "create it first")
     partial = path.with_name(f".{path.name}.part")
     try:
         stored.to_netcdf(partial, engine="netcdf4")
@@ -109,13 +114,15 @@ def load(path: str | os.PathLike) -> xr.DataTree | xr.DataArray | xr.Dataset:
         raise FileNotFoundError(f"there is no file {path}; {todo}")
     if not _is_whole(Path(path)):
         todo = "restore it from a copy, or save it again"
-        raise fail("the file is damaged", str(path), "what save wrote, unchanged", todo)
+        raise fail("The file {} is damaged", str(path), "", todo)
     try:
         with xr.open_datatree(path, engine="netcdf4") as opened:
             stored = opened.load()
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError):
         todo = "write one with save(tree, path) or save(evidence, path)"
-        raise fail("not a saved fit or evidence", str(path), "a netCDF file", todo) from None
+        raise fail(
+            "{} is not a saved fit or evidence in netCDF format", str(path), "", todo
+        ) from None
     return from_dataset(stored.to_dataset()) if TYPE_ATTRIBUTE in stored.attrs else stored
 
 

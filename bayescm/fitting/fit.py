@@ -157,8 +157,12 @@ def fit(
     sampler_options.check_options(options)
     entry = type_of(evidence)
     if entry is FIT:
-        todo = "pass the evidence that it is of"
-        raise fail("this is a fit already", evidence.attrs.get("model", ...), "evidence", todo)
+        raise fail(
+            "This is already a fit, of {}",
+            evidence.attrs.get("model", ...),
+            "",
+            "pass the evidence that it was fitted to",
+        )
     evidence = with_positive_class(evidence, positive)
     check_true_negatives(evidence, "the probability of a cell")
     if concentration is not None:
@@ -177,9 +181,13 @@ def fit(
     if posterior is not None and not posterior.has_model:
         if method == "nuts":
             todo = "leave `method` out: the direct posterior needs no PyMC model"
-            what = f"{models_by_name.name_of(function)} has no PyMC model of this evidence"
-            raise fail(what, dict(canonical.sizes), "`method='auto'` or 'direct'", todo)
-        why = f"{models_by_name.name_of(function)} has direct draws, and nothing is sampled"
+            raise fail(
+                f"{models_by_name.name_of(function)} has no PyMC model for this evidence",
+                ...,
+                "",
+                todo,
+            )
+        why = f"{models_by_name.name_of(function)} has direct draws, so nothing is sampled"
         sampler_options.refuse_options(options, why)
         attrs = _described(function, keywords) | {"random_seed": seed}
         attrs |= {"versions": _versions("numpy", "scipy")}
@@ -191,7 +199,7 @@ def fit(
     directly, why = _choose(method, obstacle)
     if directly:
         name = models_by_name.name_of(function)
-        sampler_options.refuse_options(options, f"{name} has direct draws, and nothing is sampled")
+        sampler_options.refuse_options(options, f"{name} has direct draws, so nothing is sampled")
     with _untraced(model):
         built = function(canonical, **aligned)
     _check_model(built, posterior, has_cells=entry.has_cells)
@@ -266,12 +274,17 @@ def _check_model(model, posterior, *, has_cells):
 
     if not isinstance(model, Model):
         todo = "return the model at the end of the function"
-        raise fail("the function returned no model", model, "a pymc.Model", todo, TypeError)
+        raise fail("The function must return a pymc.Model", model, "", todo, TypeError)
     names = [variable.name for variable in (*model.free_RVs, *model.deterministics)]
     if posterior is None and has_cells and not {"theta", "theta_new", "theta_fold"} & set(names):
         todo = 'add pm.Deterministic("theta", ..., `dims=("actual", "predicted")`)'
-        allowed = "a variable theta with dims (actual, predicted)"
-        raise fail("the model has no cell probabilities", names, allowed, todo)
+        raise fail(
+            "The model has no variable theta of cell probabilities, with dimensions "
+            "(actual, predicted); it has {}",
+            names,
+            "",
+            todo,
+        )
 
 
 def _estimands(model, posterior, values):
@@ -312,8 +325,7 @@ def _choose(method, obstacle):
     """Return whether to use direct draws, and the reason."""
     if method == "direct" and obstacle:
         todo = "leave `method` out, or pass `method='nuts'`"
-        allowed = "a model and prior with a direct posterior"
-        raise fail(f"no direct draws: {obstacle}", ..., allowed, todo)
+        raise fail(f"Direct draws are not available: {obstacle}", ..., "", todo)
     if method == "nuts":
         return False, "asked for"
     return not obstacle, obstacle or "the model has a direct posterior"
@@ -325,9 +337,10 @@ def _check_sizes(values, **sizes):
     total = sizes["draws"] * sizes["chains"] * values.size
     if total > _LARGEST:
         raise fail(
-            "the tree would not fit into memory",
-            f"{8 * total / 1e9:.3g} GB for a variable",
-            f"at most {8 * _LARGEST / 1e9:.3g} GB",
+            f"A variable of the tree would need {8 * total / 1e9:.3g} GB of memory, more "
+            f"than {8 * _LARGEST / 1e9:.3g} GB",
+            ...,
+            "",
             "take fewer draws, or use interval(), which needs no tree",
         )
 
@@ -351,17 +364,17 @@ def _draw(posterior, model, chains, draws, seed):
 def _check_samplable(model, *, whole_counts):
     if not whole_counts:
         todo = "count whole examples, or use a conjugate model and prior"
-        raise fail("NUTS cannot take fractional counts", ..., "whole numbers", todo)
+        raise fail("NUTS cannot use fractional counts", ..., "", todo)
     weights = [
         variable for variable in model.data_vars if str(variable.name).endswith("concentration")
     ]
     least = min((float(variable.get_value().min()) for variable in weights), default=1.0)
     if least < _SMALLEST:
         raise fail(
-            "NUTS is not reliable for a concentration this small",
+            f"NUTS is not reliable for a concentration of {{}}, below {_SMALLEST}",
             least,
-            f">= {_SMALLEST}",
-            "leave `method` out (direct draws take any), or raise the concentration",
+            "",
+            "leave `method` out to get direct draws, or raise the concentration",
         )
 
 

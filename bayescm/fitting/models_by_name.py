@@ -35,11 +35,11 @@ def prepare(
     if isinstance(model, str):
         if model not in models.__all__:
             todo = suggest(model, models.__all__)
-            raise fail("unknown model", model, models.__all__, todo)
+            raise fail("Unknown model {}", model, models.__all__, todo)
         model = getattr(models, model)
     if not callable(model):
         allowed = "a name, or a function from counts to a pymc.Model"
-        raise fail("not a model", model, allowed, "pass the function itself", TypeError)
+        raise fail(f"A model must be {allowed}", model, "", "pass the function itself", TypeError)
     check_keywords(model, keywords, OPTIONS)
     if is_ours(model):
         _check_priors(model, keywords)
@@ -59,8 +59,9 @@ def _check_priors(model, keywords):
     if refused:
         todo = "pass numbers, or copy the file of the model and pass its function as the model"
         allowed = priors or "numbers"
-        what = f"{model.__name__} takes no function from a name to a PyMC variable for"
-        raise fail(what, refused[0], allowed, todo, TypeError)
+        raise fail(
+            f"{model.__name__} takes no PyMC prior for {{}}", refused[0], allowed, todo, TypeError
+        )
 
 
 def _aligned(evidence, counts, model, keywords):
@@ -112,7 +113,7 @@ def direct_posterior(
     posterior = form(evidence, **direct_keywords)
     if not isinstance(posterior, Posterior):
         todo = "return a bayescm.posteriors.base.Posterior from direct, or leave it out"
-        raise fail("not a direct posterior", posterior, "a Posterior", todo, TypeError)
+        raise fail("Direct must return a Posterior", posterior, "", todo, TypeError)
     return posterior
 
 
@@ -184,16 +185,17 @@ def warn_of_design(posterior: Posterior, evidence: Any, model: str, *, stackleve
     coords = getattr(evidence, "coords", ())
     if "design_effect" in coords and not posterior.knows_groups:
         warnings.warn(
-            f"The examples come in groups, and {model} takes each for drawn by itself, which makes "
-            "intervals too short. Keep the folds and use hierarchical_folds or classical.fold_t.",
+            f"The examples come in groups, but {model} treats them as independent, so "
+            "intervals are too short. Keep the folds and use hierarchical_folds or "
+            "classical.fold_t.",
             UserWarning,
             stacklevel=stacklevel,
         )
     if "effective" in coords and not posterior.knows_weights:
         warnings.warn(
-            f"The examples have importance weights, and {model} takes the sums of these for "
-            "numbers of examples, which makes intervals too long or too short. Leave the model "
-            "out, or take importance_weighted.",
+            f"The examples have importance weights, but {model} treats sums of weights as "
+            "numbers of examples, so intervals are too long or too short. Leave the model "
+            "out, or use importance_weighted.",
             UserWarning,
             stacklevel=stacklevel,
         )

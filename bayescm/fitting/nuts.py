@@ -63,9 +63,9 @@ def nuts(
     """
     if model.discrete_value_vars:
         raise fail(
-            "NUTS cannot sample discrete variables",
+            "NUTS cannot sample the discrete variables {}",
             [variable.name for variable in model.discrete_value_vars],
-            "continuous free variables",
+            "",
             "marginalise these out, or sample the model with pm.sample",
         )
     asked = {"target_accept": _ACCEPT, "progressbar": watched(), **(options or {})}
@@ -78,17 +78,17 @@ def nuts(
     except (AttributeError, TypeError) as problem:
         if not asked.get("nuts"):
             raise
-        todo = "pass options of the steps, such as `nuts={'max_treedepth': 12}`"
-        raise fail("an option in `nuts` is invalid", problem, "", todo) from problem
+        todo = "pass options of the steps, e.g. `nuts={'max_treedepth': 12}`"
+        raise fail("An option in `nuts` is invalid: {}", problem, "", todo) from problem
     # Remove objects (None or strings) that netCDF and comparisons do not support.
     stats = tree["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
     tree["sample_stats"] = xr.DataTree(stats)
     if troubles := troubles_of(tree, [variable.name for variable in model.free_RVs]):
         tree.attrs[NOT_CONVERGED] = troubles
         warnings.warn(
-            f"The sampler may have missed part of the posterior: {troubles}. Do not trust the "
-            "intervals yet: take more draws and tune for longer (draws=, tune=), or use a more "
-            "informative prior. plot_diagnostics shows the chains.",
+            f"The sampler may have missed part of the posterior: {troubles}. The intervals "
+            "may be wrong. Take more draws and a longer warm-up (draws=, tune=), or use a "
+            "more informative prior. plot_diagnostics shows the chains.",
             UserWarning,
             skip_file_prefixes=(_PACKAGE,),  # point to the user's line of code
         )
@@ -121,7 +121,7 @@ def _by_pymc(model, asked, seed, unconstrained):
         tree = pm.sample(**options, model=model, random_seed=seed, **quiet)
     except ImportError:
         todo = f"install {sampler}, or leave `nuts_sampler` out"
-        raise fail("the sampler is not installed", sampler, "an installed one", todo) from None
+        raise fail("The sampler {} is not installed", sampler, "", todo) from None
     names = ["posterior", "sample_stats", "unconstrained_posterior"]
     found = {name: tree[name].to_dataset() for name in names if name in tree.children}
     # PyMC's own sampler returns all variables in one group.
@@ -168,7 +168,7 @@ def _check_steps_of_pymc(steps):
     unknown = [name for name in steps if name not in known]
     if unknown:
         todo = suggest(unknown[0], known) or "leave it out"
-        raise fail("PyMC's NUTS has no option of this name", unknown[0], sorted(known), todo)
+        raise fail("NUTS of PyMC has no option {}", unknown[0], sorted(known), todo)
 
 
 def watched() -> bool:

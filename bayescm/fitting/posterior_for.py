@@ -71,8 +71,12 @@ def posterior_of(
         refuse_options(options, "a fit has been sampled already")
     if isinstance(evidence, xr.DataTree) and (model is not None or keywords):
         got = ", ".join([*(["model"] if model is not None else []), *keywords])
-        todo = "pass them to fit, or ask the counts"
-        raise fail("a fit has its model and prior", got, "no keywords of a model", todo)
+        raise fail(
+            f"{got} has no effect on a fit, which has its own model and prior",
+            ...,
+            "",
+            "pass it to fit, or use the counts",
+        )
     if model is None:
         default_model = type_of(evidence).default_model
         model, evidence, design = default_model(evidence, keywords, members, compared)
@@ -86,10 +90,12 @@ def posterior_of(
     form: Any = direct_form(model) or model
     if isinstance(model, str) and form is model:
         todo = suggest(model, posteriors.__all__)
-        raise fail("unknown model", model, posteriors.__all__, todo)
+        raise fail("Unknown model {}", model, posteriors.__all__, todo)
     if not callable(form):
         todo = "pass the function itself"
-        raise fail("not a model", model, "a name, or a function of the evidence", todo, TypeError)
+        raise fail(
+            "A model must be a name, or a function of the evidence", model, "", todo, TypeError
+        )
     sampler = {**options, "random_seed": question.random_seed}
     sampler |= {} if question.draws is None else {"draws": question.draws}
     if is_for_pymc_alone(form, keywords):
@@ -105,10 +111,10 @@ def posterior_of(
         if _is_pymc_model(answer):
             return _sampled(evidence, model, keywords, sampler, question.of)
     name = getattr(form, "__name__", repr(form))
-    refuse_options(options, f"{name} has a direct posterior, and nothing is sampled")
+    refuse_options(options, f"{name} has a direct posterior, so nothing is sampled")
     if not isinstance(answer, Posterior):
         todo = "return a pymc.Model with a variable theta, or a Posterior"
-        raise fail("not a model", name_of(form), "a function that returns one", todo)
+        raise fail("{} does not return a model", name_of(form), "", todo)
     warn_of_design(answer, evidence, name, stacklevel=4)
     if isinstance(answer, TreeDraws):
         answer = answer.at(question.of)
@@ -136,7 +142,7 @@ def members_of(evidence: Any, dim: str, question: Question = USUAL) -> Posterior
         parts = [name for name in getattr(evidence, "sizes", ()) if name not in _UNITS]
         todo = "name the column of groups when you make the evidence: `by={'group': site}`"
         todo = f"pass `dim={parts[0]!r}`" if parts else todo
-        raise fail("no such dim", dim, parts or "a dim of groups", todo)
+        raise fail("The evidence has no dimension {}", dim, parts, todo)
     return posterior_of(evidence, question, members=dim).by(dim)
 
 

@@ -88,17 +88,22 @@ def check_draws(draws: Any) -> int | None:
 def check_size(n: Any, of: str) -> Any:
     """Return the size of the next test set, or raise an error if it is invalid."""
     if n is not None and of != "predictive":
-        raise fail("n is of the next test set", of, ["predictive"], "pass `of='predictive'` with n")
+        raise fail(
+            f"`n` needs `of='predictive'`, not `of={of!r}`",
+            ...,
+            "",
+            "leave `n` out, or pass `of='predictive'`",
+        )
     if n is None or (isinstance(n, (int, np.integer)) and n >= 1):
         return n
-    raise fail("n must be the size of a test set", n, "1 or more", "pass `n=100`")
+    raise fail("`n` must be the size of a test set, 1 or more", n, "", "pass `n=100`")
 
 
 def _check_accuracy(accuracy):
     number = isinstance(accuracy, (float, np.floating))
     if accuracy is not None and not (number and 1e-12 <= accuracy <= 0.1):
         todo = "pass `accuracy=1e-6`, or `draws=` for Monte Carlo"
-        raise fail("not a numerical accuracy", accuracy, "1e-12 to 0.1", todo)
+        raise fail("`accuracy` must be a number from 1e-12 to 0.1", accuracy, "", todo)
 
 
 # Parameter estimates with the default model.

@@ -44,16 +44,20 @@ def check_options(options: Mapping[str, Any]) -> None:
             check_whole(name, options[name], 1, *_USUAL[name])
     accept = options.get("target_accept", 0.9)
     if not (isinstance(accept, float | np.floating) and 0 < accept < 1):
-        todo = "pass a number such as `target_accept=0.95`"
-        raise fail("`target_accept` is a probability", accept, "a number between 0 and 1", todo)
+        todo = "pass a number, e.g. `target_accept=0.95`"
+        raise fail("`target_accept` must be a number between 0 and 1", accept, "", todo)
     unused = [name for name in OF_PYMC if name in options]
     if unused and sampler != "pymc":
         todo = f"leave `{unused[0]}` out, or pass `nuts_sampler='pymc'`"
-        raise fail(f"{sampler} does not have the option", unused[0], "", todo)
+        raise fail(f"{sampler} does not have the option {{}}", unused[0], "", todo)
     further = [name for name in options.get("idata_kwargs") or {} if name not in _OF_THE_TREE]
     if further:
-        todo = "leave it out: the tree has log likelihoods, coordinates and dims already"
-        raise fail("`idata_kwargs` has no such effect", further[0], _OF_THE_TREE, todo)
+        raise fail(
+            "{} has no effect in `idata_kwargs`",
+            further[0],
+            _OF_THE_TREE,
+            "leave it out: the tree already has log likelihoods, coordinates and dimensions",
+        )
 
 
 def refuse_options(options: Mapping[str, Any], why: str) -> None:
@@ -71,8 +75,13 @@ def refuse_shared_names(model: Callable, options: Mapping[str, Any]) -> None:
     """Raise an error if a keyword of a model has the name of a sampler option."""
     shared = [name for name in options if name in inspect.signature(model).parameters]
     if shared:
-        what = "the model and the sampler have a keyword of the same name"
-        raise fail(what, shared[0], "", "rename the keyword of the model", TypeError)
+        raise fail(
+            "The model and the sampler both have the keyword {}",
+            shared[0],
+            "",
+            "rename the keyword of the model",
+            TypeError,
+        )
 
 
 _USUAL = {

@@ -31,8 +31,9 @@ WHY_NO_LOG_LIKELIHOOD = "why_no_log_likelihood"
 # Attribute that states whether effects are integrated out of the log likelihood of a unit.
 EFFECTS = "log_likelihood_effects"
 DISCOUNTED = (
-    "the likelihood is raised to a power below 1, which is no probability of the folds; leaving "
-    "one out with its whole likelihood would take more out of the posterior than it put in"
+    "the likelihood is raised to a power below 1, so it is not a probability of "
+    "the folds. Leaving out a fold with its whole likelihood would remove more "
+    "than the fold contributed"
 )
 
 ORIGIN = {"inference_library": "bayescm", "inference_library_version": version("bayescm")}

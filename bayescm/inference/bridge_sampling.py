@@ -123,7 +123,7 @@ def bridge_sampling(
     """
     chains, n, d = draws.shape
     if chains < 2:
-        raise fail("bridge sampling needs several chains", chains, "two or more", "pass `chains=4`")
+        raise fail("Bridge sampling needs two or more chains", chains, "", "pass `chains=4`")
     by_chain, errors = np.empty(chains), np.empty(chains)
     for chain in range(chains):
         others = np.delete(draws, chain, axis=0).reshape(-1, d)
@@ -135,7 +135,7 @@ def bridge_sampling(
         )
         if not np.isfinite(at_draws).all():
             todo = "correct the model: its density must be positive at its own draws"
-            raise fail("the log density is not finite at a draw", at_draws.min(), "finite", todo)
+            raise fail("The log density is not finite at a draw: {}", at_draws.min(), "", todo)
         at_proposed = np.where(np.isnan(at_proposed), -np.inf, at_proposed)
         effective = np.median([_effective_draws(values) for values in draws[chain].T])
         by_chain[chain], errors[chain] = _estimate(at_draws, at_proposed, effective)
@@ -156,8 +156,7 @@ def _root_of_covariance(points):
         return np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
         todo = "take more draws, and remove variables that the others determine"
-        what = "the covariance of the draws is not positive definite"
-        raise fail(what, np.diag(covariance).min(), "variables that vary", todo) from None
+        raise fail("The covariance of the draws is not positive definite", ..., "", todo) from None
 
 
 def _estimate(at_draws, at_proposed, effective):
@@ -184,8 +183,7 @@ def _estimate(at_draws, at_proposed, effective):
             break
     else:
         todo = "take more draws; a chain may be stuck in a part of the posterior"
-        what = "a chain has no draws in common with the proposal, which the other chains give"
-        raise fail(what, ..., "chains of one distribution", todo)
+        raise fail("A chain does not overlap with the other chains", ..., "", todo)
     first = np.exp(above - above.max())
     second = np.exp(below - below.max())
     # Relative mean-squared error; autocorrelated draws count as fewer independent ones.

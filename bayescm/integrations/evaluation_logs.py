@@ -82,7 +82,7 @@ def lm_eval(
     if frame[metric].isna().any():
         lacking = sorted(set(frame.loc[frame[metric].isna(), "task"]))
         todo = "pass the files of tasks with this metric"
-        raise fail(f"documents have no value of {metric}", lacking, "a value each", todo)
+        raise fail(f"Some documents have no value of {metric}: {{}}", lacking, "", todo)
     # Duplicates of a document in a data set have the same hash, but are separate items.
     copy = frame.groupby(["path", "doc_hash"]).cumcount()
     item = frame["doc_hash"].astype(str) + ("#" + (copy + 1).astype(str)).where(copy > 0, "")
@@ -134,9 +134,13 @@ def inspect(
     try:
         from inspect_ai.analysis import EvalModel, EvalTask, SampleSummary, samples_df
     except ImportError:
-        todo = "install it: pip install inspect_ai"
-        what = "logs of Inspect need inspect_ai, which is not installed"
-        raise fail(what, ..., "", todo, ImportError) from None
+        raise fail(
+            "Reading logs of Inspect needs the package inspect_ai",
+            ...,
+            "",
+            "install it with pip install inspect_ai",
+            ImportError,
+        ) from None
     if errors is not None:
         check_choice("errors", errors, ["wrong", "missing"])
     frame = samples_df(logs, columns=[*SampleSummary, *EvalModel, *EvalTask], quiet=True)
@@ -162,7 +166,7 @@ def evidence_of_samples(
     ]
     if not scorers:
         todo = "run the evaluation with a scorer"
-        raise fail("no sample of the logs has a score", ..., "", todo)
+        raise fail("No sample in the logs has a score", ..., "", todo)
     scorer = _the_only_one("scorer", scorer, scorers)
     scores = frame[f"score_{scorer}"].astype(object)
     # Text of the error, empty if there was none.
@@ -172,14 +176,22 @@ def evidence_of_samples(
         todo = 'pass errors="wrong" to count them as wrong, or errors="missing" to leave them out'
         raise fail(what, ..., "", todo)
     if errors is not None and not failed.any():
-        todo = "leave errors out"
-        raise fail("errors has no effect: no sample ended in an error", errors, "", todo)
+        raise fail(
+            "`errors` has no effect, because no sample ended in an error",
+            ...,
+            "",
+            "leave `errors` out",
+        )
     letters = scores.map(lambda value: isinstance(value, str) and not _is_numeric(value))
     if letters.any():
         unknown = sorted(set(scores[letters]) - {"C", "I", "P", "N", *passing})
         if unknown:
-            todo = "pass passing=[...] with the grades that count as right"
-            raise fail(f"{scorer} gave unknown grades", unknown, "C, I, P or N", todo)
+            raise fail(
+                f"{scorer} gave unknown grades: {{}}",
+                unknown,
+                "C, I, P or N",
+                "pass passing=[...] with the grades that count as correct",
+            )
         graded = scores.isin(list(passing)).astype(float)
         scores = graded.where(scores.notna())
     else:
@@ -213,39 +225,58 @@ def _sample_files(paths):
             found = sorted(file for file in path.rglob("samples_*.jsonl*"))
             if not found:
                 todo = "run lm_eval with --log_samples"
-                what = "the folder has no sample files"
-                raise fail(what, str(path), "samples_<task>_<date>.jsonl", todo, FileNotFoundError)
+                raise fail(
+                    "The folder {} has no files samples_<task>_<date>.jsonl",
+                    str(path),
+                    "",
+                    todo,
+                    FileNotFoundError,
+                )
             files += found
         elif path.is_file():
             files.append(path)
         else:
             todo = "check the path"
-            raise fail("no such file", str(path), "an existing file", todo, FileNotFoundError)
+            raise fail("The file {} does not exist", str(path), "", todo, FileNotFoundError)
     if not files:
-        raise fail("no paths", paths, "at least one", "pass the folder of the results")
+        raise fail("No paths are given", ..., "", "pass the folder of results")
     return list(dict.fromkeys(files))
 
 
 def _model_and_task(path):
     match = _SAMPLES.fullmatch(path.name)
     if match is None:
-        todo = "pass files as lm_eval names them, or read others by from_attempts, without `metric`"
-        raise fail("not a sample file", path.name, "samples_<task>_<date>.jsonl", todo)
+        raise fail(
+            "{} is not named like a sample file, samples_<task>_<date>.jsonl",
+            path.name,
+            "",
+            "pass files with the names that lm_eval gives them, or use from_attempts "
+            "without `metric`",
+        )
     return {"system": path.resolve().parent.name, "task": match["task"], "path": str(path)}
 
 
 def _check_columns(frame, names, path):
     missing = [name for name in names if name not in frame or frame[name].isna().any()]
     if missing:
-        todo = "run lm_eval with --log_samples by a version that writes them"
-        raise fail(f"records of {path.name} lack fields", missing, ", ".join(names), todo)
+        raise fail(
+            f"`records` of {path.name} lack the fields {{}}",
+            missing,
+            "",
+            "run lm_eval with --log_samples, in a version that writes these fields",
+        )
 
 
 def _of_filter(frame, filter):
     """Return the records of one filter. Each document has one record per filter."""
     if "filter" not in frame:
         if filter is not None:
-            raise fail("filter has no effect: the files name none", filter, "", "leave filter out")
+            raise fail(
+                "`filter` has no effect, because the files name no filter",
+                ...,
+                "",
+                "leave `filter` out",
+            )
         return frame
     name = _the_only_one("filter", filter, sorted(set(frame["filter"])))
     return frame[frame["filter"] == name]
@@ -255,11 +286,15 @@ def _the_only_one(argument, name, names):
     """Return the name after checking it, or the only name if none is given."""
     if name is None:
         if len(names) != 1:
-            todo = f"name one of them, such as `{argument}={names[0]!r}`"
-            raise fail(f"there are several {argument}s", names, "one", todo)
+            raise fail(
+                f"The files have several values of `{argument}`: {{}}",
+                names,
+                "",
+                f"choose one, e.g. `{argument}={names[0]!r}`",
+            )
         return names[0]
     if name not in names:
-        raise fail(f"no such {argument}", name, names, suggest(name, names))
+        raise fail(f"Unknown {argument} {{}}", name, names, suggest(name, names))
     return name
 
 
@@ -273,8 +308,9 @@ def _as_evidence(frame, range):
     columns["group"] = "group" if "group" in frame else None
     if frame["score"].dropna().isin([0, 1]).all():
         if range is not None:
-            todo = "leave range out"
-            raise fail("range has no effect: all scores are 0 or 1", range, "", todo)
+            raise fail(
+                "`range` has no effect, because all scores are 0 or 1", ..., "", "leave `range` out"
+            )
         attempt = "attempt" if "attempt" in frame else None
         return from_attempts(frame, correct="score", attempt=attempt, **columns)
     return from_item_scores(frame, score="score", range=range, **columns)

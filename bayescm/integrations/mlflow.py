@@ -94,11 +94,15 @@ def _mlflow():
     try:
         import mlflow
     except ImportError:
-        todo = "pip install 'bayescm[mlflow]'"
+        todo = "install it with pip install 'bayescm[mlflow]'"
         raise fail("MLflow is not installed", ..., "", todo, ImportError) from None
     if mlflow.active_run() is None:
-        todo = "with mlflow.start_run(): bcm.mlflow.log(...)"
-        raise fail("no run of MLflow is active", ..., "", todo)
+        raise fail(
+            "No MLflow run is active",
+            ...,
+            "",
+            "start one: with mlflow.start_run(): bcm.mlflow.log(...)",
+        )
     return mlflow
 
 
@@ -108,7 +112,7 @@ def _renamed(metrics, prefix):
     for name, value in metrics.items():
         allowed = prefix + re.sub(r"[^\w\-./ ]", "_", name)
         if allowed in renamed:
-            raise fail("two metrics have one name", allowed, "different names", "rename the parts")
+            raise fail("Two metrics have the name {}", allowed, "", "rename the parts")
         if value == value:
             renamed[allowed] = value
     return renamed

@@ -29,7 +29,9 @@ def _check(
 ) -> Any:
     __tracebackhide__ = True
     if unknown not in _CHOICES:
-        raise fail("unknown what to do", unknown, _CHOICES, 'pass `unknown="skip"`')
+        raise fail(
+            "`unknown` must be one of the choices", unknown, _CHOICES, 'pass `unknown="skip"`'
+        )
     table = bcm.check(evidence, requirements, **keywords)
     outcomes = set(table["outcome"])
     text = "\n" + table.to_string(index=False, float_format="{:.4g}".format)

@@ -92,7 +92,7 @@ def scorer(
     """
     if at not in ("lower", "upper", "mean") and not (isinstance(at, float) and 0 < at < 1):
         todo = 'pass `at="lower"`'
-        raise fail("at is no point of a posterior", at, "lower, upper, mean or a quantile", todo)
+        raise fail("`at` must be 'lower', 'upper', 'mean' or a quantile", at, "", todo)
     check_prob(prob)
     check_kind(kind)
     bcm.measures.resolve(measure)
@@ -152,11 +152,11 @@ def from_search(
     metrics = [match[1] for match in found if match]
     if metric is None and len(metrics) > 1:
         raise fail(
-            "the search has several metrics", metrics, "one", "pass metric= with one of them"
+            "The search has several metrics: {}", metrics, "", "pass metric= with one of them"
         )
     metric = metrics[0] if metric is None else metric
     if metric not in metrics:
-        raise fail("no such metric", metric, metrics, suggest(metric, metrics))
+        raise fail("The search has no metric {}", metric, metrics, suggest(metric, metrics))
     splits = [results[f"split{i}_test_{metric}"] for i in range(search.n_splits_)]
     name = search.scoring if metric == "score" and isinstance(search.scoring, str) else metric
     if is_named(name) and resolve(name).lower_is_better:
@@ -189,8 +189,12 @@ def _test_share(search):
         return 1 / splitter.n_splits
     if isinstance(getattr(splitter, "test_size", None), float):
         return splitter.test_size
-    todo = "pass test_share=, test examples over all examples of a split"
-    raise fail("the share of test examples is not known", type(splitter).__name__, "", todo)
+    raise fail(
+        "The proportion of test examples is unknown for the splitter {}",
+        type(splitter).__name__,
+        "",
+        "pass test_share=, the proportion of examples tested in each split",
+    )
 
 
 @dataclass(frozen=True)
@@ -211,8 +215,12 @@ class Scorer:
         evidence = as_evidence(estimator, X, y, self.positive)
         value = self._point(evidence, lower_is_better=measure.lower_is_better)
         if value.size != 1:
-            todo = f'take an average, e.g. "{measure.__name__}_macro", or one class, "f1[a]"'
-            raise fail("a score is one number", dict(value.sizes), "a single value", todo)
+            raise fail(
+                f"A scorer needs one number, but {measure.__name__} has several values",
+                ...,
+                "",
+                f'use an average, e.g. "{measure.__name__}_macro", or one class, e.g. "f1[a]"',
+            )
         return -value.item() if measure.lower_is_better else value.item()
 
     def _point(self, evidence, *, lower_is_better):
@@ -265,13 +273,21 @@ def _predicted_probabilities(estimator, X, positive):
     labels = _classes(estimator)
     if not hasattr(estimator, "predict_proba"):
         todo = "wrap it in CalibratedClassifierCV"
-        raise fail("no probabilities", type(estimator).__name__, "predict_proba", todo, TypeError)
+        raise fail(
+            "{} has no predict_proba, so there are no probabilities",
+            type(estimator).__name__,
+            "",
+            todo,
+            TypeError,
+        )
     probabilities = np.asarray(estimator.predict_proba(X))
     if len(labels) > 2:
         return probabilities, None
     positive = labels[-1] if positive is None else positive
     if positive not in labels:
-        raise fail("not a class", positive, labels, "pass one of the estimator's classes")
+        raise fail(
+            "{} is not a class of the estimator", positive, labels, "pass one of its classes"
+        )
     return probabilities[:, labels.index(positive)], positive
 
 
@@ -280,9 +296,14 @@ def _classes(estimator) -> list:
     if not hasattr(estimator, "classes_"):
         if hasattr(estimator, "fit"):
             check_is_fitted(estimator)
-        todo = "pass a classifier, or `from_predictions` with the classes that it stands for"
         what = type(estimator).__name__
-        raise fail("not a classifier", what, "one with classes_", todo, TypeError)
+        raise fail(
+            "{} has no classes_, so it is not a classifier",
+            what,
+            "",
+            "pass a classifier, or use `from_predictions` with the predicted classes",
+            TypeError,
+        )
     return np.asarray(estimator.classes_).tolist()
 
 
@@ -326,8 +347,13 @@ class _Display:
         display
         """
         if "pos_label" in keywords:
-            todo = "pass `positive= to from_estimator` or `from_predictions`"
-            raise fail("unknown keyword", "pos_label", "positive", todo, TypeError)
+            raise fail(
+                "Unknown keyword pos_label",
+                ...,
+                "",
+                "pass `positive= to from_estimator` or `from_predictions`",
+                TypeError,
+            )
         plot = getattr(bcm.plots, self._plot)
         self.figure_ = plot(self.evidence, ax=ax, **check_keywords(plot, keywords))
         self.ax_ = self.figure_.axes[0] if ax is None else ax

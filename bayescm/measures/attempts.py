@@ -299,7 +299,7 @@ def pass_at(k: int) -> Measure:
     def formula(rates):
         return rates.mean(lambda p: 1 - (1 - p) ** k)
 
-    formula.__doc__ = f"Chance that at least one of {k} answers to an item is right."
+    formula.__doc__ = f"Probability that at least one of {k} answers to an item is right."
     some_right = np.minimum(np.arange(k + 1), 1)
     return _measure(formula, f"pass_at({k})", k, lambda answers: answers.mean(some_right))
 
@@ -319,7 +319,7 @@ def pass_all(k: int) -> Measure:
     def formula(rates):
         return rates.mean(lambda p: p**k)
 
-    formula.__doc__ = f"Chance that all of {k} answers to an item are right."
+    formula.__doc__ = f"Probability that all of {k} answers to an item are right."
     all_right = np.arange(k + 1) // k
     return _measure(formula, f"pass_all({k})", k, lambda answers: answers.mean(all_right))
 
@@ -351,8 +351,9 @@ def majority_at(k: int) -> Measure:
         )
 
     formula.__doc__ = (
-        f"Chance that the most frequent of {k} answers is right, by lot where several are; where "
-        "only right and wrong are known, that more than half are, a tie counting half."
+        f"Probability that the most frequent of {k} answers is right; ties are broken "
+        "by lot. If only right and wrong are known, the probability that more than "
+        "half are right; a tie counts as half."
     )
 
     def of_sample(answers):
@@ -386,8 +387,12 @@ def plurality(common: float, others: int, k: int) -> np.ndarray:
     array([0. , 0. , 0.5, 1. , 1. ])
     """
     if k > _MOST_VOTES:
-        todo = "ask for fewer votes, or leave the answers out: evidence.drop_vars('answer')"
-        raise fail("too many votes for a plurality", k, f"1 to {_MOST_VOTES}", todo)
+        raise fail(
+            f"A plurality needs 1 to {_MOST_VOTES} votes",
+            k,
+            "",
+            "use fewer votes, or remove the answers with evidence.drop_vars('answer')",
+        )
     won = np.zeros(k + 1)
     won[k // 2 + 1 :] = 1
     for right in range(1, k // 2 + 1):
@@ -434,7 +439,7 @@ def _power(series, exponent):
 
 def _whole(k, name):
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= 1000:
-        raise fail(f"{name} needs a number of answers", k, "1 to 1000", f'write "{name}(4)"')
+        raise fail(f"{name} must have a number of answers, 1 to 1000", k, "", f'write "{name}(4)"')
     return int(k)
 
 

@@ -468,7 +468,9 @@ def tversky(alpha: float, beta: float) -> Measure:
 def _weights(name, *weights):
     for weight in weights:
         if not isinstance(weight, (int, float, np.number)) or not 0 <= weight < np.inf:
-            raise fail(f"{name} needs a weight >= 0", weight, "finite numbers >= 0", "correct it")
+            raise fail(
+                f"The weight of {name} must be a finite number >= 0", weight, "", "correct it"
+            )
     return tuple(float(weight) for weight in weights)
 
 
@@ -510,7 +512,7 @@ def cost(matrix: ArrayLike) -> Measure:
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] >= 2
     if not square or not np.isfinite(matrix).all():
         todo = "pass e.g. cost([[0, 1], [5, 0]])"
-        raise fail("not a cost matrix", matrix, "a square matrix of finite costs", todo)
+        raise fail("A cost matrix must be a square matrix of finite numbers", matrix, "", todo)
     name = f"cost([{','.join(f'[{",".join(map(_text, row))}]' for row in matrix)}])"
     formula = partial(_expected_cost, matrix=matrix)
     return Measure(
@@ -528,7 +530,12 @@ def _expected_cost(cells, matrix):
     """Mean cost per example."""
     if cells.shape[-2:] != matrix.shape:
         todo = "give the cost matrix one row and column per class"
-        raise fail("the cost matrix has the wrong size", matrix.shape, str(cells.shape[-2:]), todo)
+        raise fail(
+            f"The cost matrix must have the shape {cells.shape[-2:]}, like the counts",
+            matrix.shape,
+            "",
+            todo,
+        )
     return np.einsum("...ij,ij->...", cells, matrix) / total(cells)
 
 
@@ -606,9 +613,12 @@ def is_loss(name: str) -> bool | None:
     except ValueError:
         return None
     if entry.ideal is not None:
-        todo = "give the distances from there as results, under a name of their own that says so"
-        what = f"results of {name} are best neither highest nor lowest"
-        raise fail(what, entry.ideal, "a measure that is", todo)
+        raise fail(
+            f"{name} is best at {entry.ideal:g}, so neither high nor low results are better",
+            ...,
+            "",
+            "pass distances from this value as results, under another name",
+        )
     return entry.lower_is_better
 
 
@@ -664,13 +674,12 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
         allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
         if hasattr(measure, "dims"):  # a second piece of evidence, passed by mistake
             measure, todo = "evidence", 'pass several by name: compare({"a": first, "b": second})'
-        raise fail("not a measure", measure, allowed, todo, TypeError)
+        raise fail("{} is not a measure", measure, allowed, todo, TypeError)
     of_examples = "example_cells" in variables and not {"cells", "curve"} & {*variables}
     if entry.takes in ("cells", "curve") and of_examples:
         entry = example_cells.of_cells(entry)
     if variables and entry.takes not in variables:
         of = [_VARIABLES.get(variable, variable) for variable in (*variables, entry.takes)]
-        what = f"not a measure of {' or '.join(of[:-1])}, but of {of[-1]}"
         doors = {"attempts": "`from_attempts`", "item_scores": "`from_item_scores`"}
         doors |= {"example_cells": "`from_multilabel`", "cells": "`from_predictions`"}
         doors |= {"preferences": "`from_preferences`"}
@@ -682,9 +691,9 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
         if entry.takes == "cells" and "curve" in variables:
             todo = f"choose a threshold: curves.at_threshold(scores, {entry.__name__!r}, 0.5)"
         if entry.takes == "probabilities":
-            todo = "if the scores are probabilities, pass them through `from_probabilities`"
-        allowed = [name for variable in variables for name in names(variable)]
-        raise fail(what, entry.__name__, allowed, todo)
+            todo = "if the scores are probabilities, use `from_probabilities`"
+        what = f"{entry.__name__} is not a measure of {' or '.join(of[:-1])}, but of {of[-1]}"
+        raise fail(what, ..., "", todo)
     return entry
 
 
@@ -734,18 +743,18 @@ def _made(text, base, written):
         named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError, AttributeError):
         allowed = "e.g. fbeta(0.5), tversky(0.3,0.7) or cost([[0,1],[5,0]])"
-        todo = "write numbers separated by commas"
         (first, *others) = inspect.signature(_FACTORIES[base]).parameters
+        todo = "write numbers separated by commas"
         if not others:
-            allowed, todo = "a number", f"write it in the place of {first}"
-        raise fail("cannot read the parameters of a measure", text, allowed, todo) from None
+            allowed, todo = "", f"write a number instead of {first}"
+        raise fail("The parameters of the measure {} cannot be read", text, allowed, todo) from None
     signature = inspect.signature(_FACTORIES[base])
     try:
         signature.bind(*parameters, **named)
     except TypeError:
         arguments, allowed = named or parameters, f"{base}({','.join(signature.parameters)})"
         raise fail(
-            f"{base} has different parameters", arguments, allowed, "write it like this"
+            f"{base} has other parameters than {{}}", arguments, allowed, "write it like this"
         ) from None
     return _FACTORIES[base](*parameters, **named)
 
@@ -787,11 +796,9 @@ def _unknown(measure, variables):
             for name, factory in _FACTORIES_OF.get(variable, {}).items()
         ),
     ]
-    allowed = f"one of {', '.join(catalogue)}"
     similar = catalogue + [name for variable, name in _NAMED_OF if of_any or variable in variables]
     similar += [name for name, entry in _NAMED.items() if entry.takes in variables]
     if "cells" in variables:
-        allowed += ", or an average such as f1_macro, f1_micro, f1_weighted"
         one_class = [
             name for (of, name), entry in _NAMED_OF.items() if of == "cells" and entry.one_class
         ]
@@ -804,7 +811,9 @@ def _unknown(measure, variables):
     todo = f"did you mean {meant[0]!r}?" if meant else todo
     if "," in measure and not re.search(r"[\[(]", measure):
         todo = "pass the names one by one"
-    return fail("unknown measure", measure, allowed, todo)
+    listed = f"names({variables[0]!r})" if variables[0] != "cells" else "names()"
+    todo = todo or f"list the measures with bayescm.measures.catalogue.{listed}"
+    return fail("Unknown measure {}", measure, "", todo)
 
 
 # Names in other packages and papers that are most similar to the name of another measure.
@@ -870,7 +879,7 @@ def measure(
     ('alarms_per_find', (1.0, inf), 1.54)
     """
     if not callable(function):
-        raise fail("not a function of cells", function, "a function", "pass a function", TypeError)
+        raise fail("A measure must be a function", function, "", "pass a function", TypeError)
     one = getattr(function, "one_class", False) if one_class is None else one_class
     needs = getattr(function, "needs_positive", None) if needs_positive is None else needs_positive
     compute = partial(_checked if takes == "cells" else _tried, function=function)
@@ -896,7 +905,7 @@ def _ends(ends):
     low, high = -np.inf if low is None else float(low), np.inf if high is None else float(high)
     if not low < high:
         todo = "pass e.g. `range=(0, None)`"
-        raise fail("the range of a measure is empty", ends, "(low, high), low < high", todo)
+        raise fail("The range of a measure must be (low, high) with low < high", ends, "", todo)
     return low, high
 
 
@@ -916,14 +925,20 @@ def _tried(data, function):
         values = np.asarray(function(data))
     except Exception as problem:
         reason = f"{type(problem).__name__}: {problem}"
-        todo = f"it got {_called(data)}: call it with such to see where"
-        raise fail(f"the measure {name} failed with {reason}", ..., "", todo) from problem
+        raise fail(
+            f"The measure {name} failed: {reason}",
+            ...,
+            "",
+            f"call it with such arguments to find the error; it got {_called(data)}",
+        ) from problem
     if values.dtype.kind not in "biufc":
         todo = f"it got {_called(data)}"
-        raise fail(f"the measure {name} returned no numbers", values.dtype.name, "numbers", todo)
+        raise fail(f"The measure {name} must return numbers", values.dtype.name, "", todo)
     if not values.ndim and not isinstance(data, np.ndarray):
         todo = f"it got {_called(data)}, of many draws"
-        raise fail(f"the measure {name} returned one number", values.item(), "a number each", todo)
+        raise fail(
+            f"The measure {name} returned one number for many draws: {{}}", values.item(), "", todo
+        )
     return values
 
 
@@ -939,5 +954,5 @@ def _checked(cells, function):
     allowed = f"numbers of shape {lead}, for cells of shape {cells.shape}"
     todo = "index with cells[..., i, j] and sum over `axis=(-2, -1)`"
     if values.shape not in (lead, (*lead, cells.shape[-1])):
-        raise fail(f"the measure {name} returned a wrong shape", values.shape, allowed, todo)
+        raise fail(f"The measure {name} returned the shape {{}}", values.shape, allowed, todo)
     return values

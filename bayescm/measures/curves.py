@@ -161,9 +161,7 @@ def averaged(measure: Measure, how: str) -> Measure:
 def _average(curves, formula, how):
     if not isinstance(curves, ClassCurves) and not hasattr(curves, "average_of_curves"):
         name = formula.__name__
-        allowed, todo = f"{name} for two classes", f"ask for {name}"
-        what = "an average is for three classes or more"
-        raise fail(what, f"{name}_{how}", allowed, todo)
+        raise fail(f"{name}_{how} needs three or more classes", ..., "", f"use {name}")
     return _AVERAGES[how](curves, formula)
 
 
@@ -184,7 +182,7 @@ def of_chosen_class(measure: Measure, classes: list, positive: Any) -> Measure:
     (name,), labels = measure.class_selection, classes or [np.asarray(positive).item()]
     names = [str(label) for label in labels]
     if name not in names:
-        raise fail("no such class", name, names, suggest(name, names))
+        raise fail("Unknown class {}", name, names, suggest(name, names))
     formula = measure.formula
     if not classes:
         return replace(measure, compute=partial(per_class, formula=formula))
@@ -265,7 +263,7 @@ def partial_auc(max_fpr: float) -> Measure:
     """
     number = isinstance(max_fpr, (int, float, np.number)) and not isinstance(max_fpr, bool)
     if not number or not 0 < max_fpr <= 1:
-        raise fail("max_fpr must be a rate", max_fpr, "0 < max_fpr <= 1", "pass e.g. `max_fpr=0.1`")
+        raise fail("max_fpr must be above 0 and at most 1", max_fpr, "", "pass e.g. `max_fpr=0.1`")
 
     def formula(curve):
         fpr = np.minimum(curve.fpr, max_fpr)
@@ -291,11 +289,17 @@ def checked_values(curve: Curve, function: Callable) -> np.ndarray:
         values = np.asarray(function(curve))
     except Exception as problem:
         todo = "write it for the fields of a Curve: fpr and tpr (S, J + 1), prevalence (S,)"
-        what = f"the measure {name} failed with {type(problem).__name__}: {problem}"
-        raise fail(what, ..., "", todo) from problem
+        raise fail(
+            f"The measure {name} failed: {type(problem).__name__}: {problem}", ..., "", todo
+        ) from problem
     if values.dtype.kind not in "biuf" or values.shape != curve.prevalence.shape:
         got, todo = (values.dtype.name, values.shape), "reduce over the last axis of fpr and tpr"
-        raise fail(f"the measure {name} of a curve is no number per draw", got, "shape (S,)", todo)
+        raise fail(
+            f"The measure {name} of a curve must return one number per draw, shape (S,)",
+            got,
+            "",
+            todo,
+        )
     return values
 
 

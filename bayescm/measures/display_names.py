@@ -117,11 +117,11 @@ def check_display_names(display_names: DisplayNames) -> Mapping[Any, str]:
         return _of_document.get() or {}
     todo = 'pass e.g. {"f1": "F1 (macro)"}'
     if not isinstance(display_names, Mapping):
-        got, allowed = type(display_names).__name__, "a mapping from names to texts"
-        raise fail("display_names is no mapping", got, allowed, todo, TypeError)
+        got = type(display_names).__name__
+        raise fail("display_names must be a mapping from names to texts", got, "", todo, TypeError)
     for name, text in display_names.items():
         if not isinstance(text, str) or not text.strip():
-            raise fail(f"no display name of {name!r}", text, "a text", todo)
+            raise fail(f"The display name of {name!r} must be a text", text, "", todo)
     return display_names
 
 
@@ -144,8 +144,8 @@ def distinct_display_names(
     for text in set(texts.values()):
         alike = [name for name in names if texts[name] == text]
         if len(alike) > 1 and any(_display_name(name, {}) != text for name in alike):
-            todo = "give each measure a display name of its own"
-            raise fail(f"measures are displayed alike, as {text!r}", alike, "", todo)
+            todo = "give each measure its own display name"
+            raise fail(f"Several measures have the display name {text!r}: {{}}", alike, "", todo)
     written = list(texts.values())
     return {name: text if written.count(text) == 1 else name for name, text in texts.items()}
 

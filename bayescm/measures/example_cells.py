@@ -339,7 +339,7 @@ class ExampleCells:
         if self.label_score is None:
             todo = "pass the scores of all labels: `from_multilabel(..., scores=)`"
             what = f"{formula.__name__.strip('_')} needs scores of the labels"
-            raise fail(what, ..., "evidence with scores", todo)
+            raise fail(what, ..., "", todo)
         return self.label_score
 
     def of_examples(self, formula: Callable) -> np.ndarray:
@@ -401,9 +401,9 @@ def _warn_of_few(positives):
     if few.size:
         labels = "1 label has" if few.size == 1 else f"{few.size} labels have"
         warnings.warn(
-            f"{labels} fewer than {_FEW_ON_CURVE} positives (the fewest: {few.min():.0f}): areas "
-            "are less certain than their intervals say, and average precision over labels is too "
-            "high.",
+            f"{labels} fewer than {_FEW_ON_CURVE} positives (the fewest: {few.min():.0f}). "
+            "Areas under curves are less certain than their intervals show, and average "
+            "precision over labels is too high.",
             stacklevel=2,
         )
 
@@ -431,9 +431,12 @@ def weighted_curve(score: np.ndarray, actual: np.ndarray, weight: np.ndarray) ->
 
 def no_true_negatives(name: str) -> Exception:
     """Return the error for a measure that needs true negatives if these are not counted."""
-    todo = "ask for precision, recall, f1, fbeta(2) or jaccard"
-    what = f"{name} needs true negatives, and these are counts without them"
-    return fail(what, ..., "a measure of tp, fn and fp", todo)
+    return fail(
+        f"{name} needs true negatives, but these counts have none",
+        ...,
+        "",
+        "use precision, recall, f1, fbeta(2) or jaccard",
+    )
 
 
 # Conversion of measures of a single table to measures of the cells of examples
@@ -459,13 +462,21 @@ def of_cells(measure: Measure) -> Measure:
         return _of_curves(measure)
     base = measure.collapse[1] if names and measure.collapse else measure
     if base.abstentions != "left out":
-        todo = "ask for the measure of the answered examples"
-        raise fail("no label is an abstention", base.__name__, "", todo)
+        raise fail(
+            "{} is not available for abstentions of labels",
+            base.__name__,
+            "",
+            "use the measure of the answered examples",
+        )
     average = base.average if base.one_class or _is_over_classes(base) else ""
     if not names and not base.one_class and not average:
-        todo = f'name a label: "{base.__name__}[label]"; all labels right: "subset_accuracy"'
-        allowed = "a measure of one class, or of a chosen label"
-        raise fail(f"{base.__name__} is of one table, not of several labels", ..., allowed, todo)
+        raise fail(
+            f"{base.__name__} is not available for several labels at once",
+            ...,
+            "",
+            f'name a label, "{base.__name__}[label]"; for all labels correct, use '
+            '"subset_accuracy"',
+        )
     form = OverLabels(average or "each", names, replace(base, collapse=None))
     compute = _not_bound if names else partial(_over_labels, form=form, places=None)
     return replace(
@@ -484,8 +495,12 @@ def of_cells(measure: Measure) -> Measure:
 def _of_curves(measure):
     """Convert a measure of a curve, or its average over labels, to a measure of the cells."""
     if measure.average == "top_label":
-        todo = f"ask for {measure.__name__.removesuffix('_top_label')}_macro"
-        raise fail("an example has no one label that comes true", measure.__name__, "", todo)
+        raise fail(
+            "{} is not available, because an example can have several true labels",
+            measure.__name__,
+            "",
+            f"use {measure.__name__.removesuffix('_top_label')}_macro",
+        )
     form = OverLabels(measure.average or "each", measure.class_selection, measure)
     one_class = not (measure.class_selection or measure.average)
     compute = partial(_over_labels, form=form, places=None) if not form.labels else _not_bound
@@ -506,7 +521,7 @@ def bound(measure: Measure, labels: Sequence) -> Measure:
     names = [str(label) for label in labels]
     for label in form.labels:
         if label not in names:
-            raise fail("no such label", label, names, suggest(label, names))
+            raise fail("Unknown label {}", label, names, suggest(label, names))
     places = [names.index(label) for label in form.labels]
     return replace(measure, compute=partial(_over_labels, form=form, places=places))
 
@@ -518,15 +533,24 @@ def without_labels(measure: Measure) -> Measure:
         return measure
     name, labels = measure.__name__, form.labels
     if labels or form.how in ("macro", "weighted"):
-        todo = "the sum over the items is f1, their mean f1_samples"
-        raise fail(f"{name} is of several labels", ..., "a measure of item counts", todo)
+        raise fail(
+            f"{name} needs several labels, not item counts",
+            ...,
+            "",
+            "use f1 for the sum over items, or f1_samples for their mean",
+        )
     if form.measure.takes == "curve" or counts_true_negatives(form.measure.formula):
         raise no_true_negatives(name)
     return replace(measure, compute=partial(_over_labels, form=form, places=[0]), one_class=False)
 
 
 def _not_bound(cells):
-    raise fail("labels by name", ..., "evidence with labels", "ask the evidence for it")
+    raise fail(
+        "A measure with the name of a label needs evidence with labels",
+        ...,
+        "",
+        "use the evidence instead of its counts",
+    )
 
 
 def _over_labels(cells, form, places):
@@ -593,11 +617,15 @@ def over_examples(measure: Measure) -> Measure:
     if not measure.one_class or measure.takes != "cells":
         todo = f"use {measure.__name__} itself"
         allowed = "a measure of one class, e.g. f1_samples"
-        raise fail("this measure has no mean over examples", measure.__name__, allowed, todo)
+        raise fail("{} has no mean over examples", measure.__name__, allowed, todo)
     low, high = measure.range
     if not (np.isfinite(low) and np.isfinite(high)):
-        todo = "ask for its average over the labels, such as _macro"
-        raise fail("a mean over examples of a ratio without limit", measure.__name__, "", todo)
+        raise fail(
+            "{} has no mean over examples, because it is unbounded",
+            measure.__name__,
+            "",
+            "use its average over the labels, e.g. with _macro",
+        )
     form = OverExamples(measure.formula, measure.range)
     mean = replace(
         measure,

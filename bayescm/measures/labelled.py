@@ -31,7 +31,7 @@ from bayescm.evidence.trees import (
     variable_of,
     with_positive_class,
 )
-from bayescm.measures.catalogue import among, names, resolve
+from bayescm.measures.catalogue import among, resolve
 from bayescm.measures.measure import Measure, bound, of_each_class, with_abstentions
 from bayescm.measures.next_tables import of_joint_cells, of_the_same_size
 from bayescm.validate import Advice, fail, suggest
@@ -55,7 +55,7 @@ def measure_cells(
     if not isinstance(evidence, xr.DataTree):
         if of != "parameter":
             todo = f"use interval(counts, measure, `of={of!r}`), or pass the tree of fit(counts)"
-            raise fail("counts alone have a single estimand", of, ["parameter"], todo)
+            raise fail(f"`of={of!r}` is not available for counts without a model", ..., "", todo)
         counts = as_counts(matrices_of(evidence))
         shares = known_shares(counts)
         cells = counts if shares is None else counts.copy(data=with_shares(counts.values, shares))
@@ -146,7 +146,7 @@ def of_variable(
     called = [each.__name__ for each in resolved]
     if len(set(called)) < len(called):
         todo = "name it once, or give the functions different names"
-        raise fail("the same measure twice", called, "each name once", todo)
+        raise fail("The measure {} is named twice", called, "", todo)
     return resolved
 
 
@@ -166,7 +166,7 @@ def _warn_of_columns(means, cells):
                 f"{measure.__name__} includes the class {label}, which is predicted for {number} "
             )
             what += f"but has no examples. {label} may mark an abstention"
-            todo = [f"make the counts with `abstain={label}` if it does", "leave its rows out"]
+            todo = [f"if it does, build the counts with `abstain={label}`", "leave its rows out"]
             warnings.warn(Advice(what, todo), stacklevel=4)
             return
 
@@ -176,7 +176,7 @@ def several(measures: Any) -> list:
     single = isinstance(measures, str) or not isinstance(measures, Iterable)
     names = [measures] if single else list(measures)
     if not names:
-        raise fail("no measures", names, "one or more", 'pass e.g. ["f1", "mcc"]')
+        raise fail("No measures are given", ..., "", 'pass e.g. ["f1", "mcc"]')
     return names
 
 
@@ -185,7 +185,9 @@ def one_number(measure: str | Callable) -> Measure:
     resolved = resolve(measure)
     if np.ndim(resolved(np.ones((2, 2)))):
         todo = "sum over both axes of the cells"
-        raise fail(f"{resolved.__name__} has a value per class", ..., "one number", todo)
+        raise fail(
+            f"{resolved.__name__} has one value per class, but one number is needed", ..., "", todo
+        )
     return resolved
 
 
@@ -194,7 +196,12 @@ def one_measure(measure: str | Callable, cells: xr.DataArray) -> Any:
     resolved = as_measures(measure, cells)
     if len(resolved) > 1:
         names = [each.__name__ for each in resolved]
-        raise fail("only one measure at a time", names, "a name or a function", "ask for each")
+        raise fail(
+            "Only one measure is possible; got {}",
+            names,
+            "",
+            "call the function once for each measure",
+        )
     return resolved[0]
 
 
@@ -205,7 +212,7 @@ def check_pairs(pairs, names: Sequence, measures: Sequence[Measure]) -> np.ndarr
         return np.ones((len(names), len(available)), bool)
     if not len(pairs):
         todo = 'pass e.g. [("a", "f1")], or leave `pairs` out for all'
-        raise fail("no pairs", pairs, "one or more (classifier, measure)", todo)
+        raise fail("No pairs (classifier, measure) are given", ..., "", todo)
     requested = np.zeros((len(names), len(available)), bool)
     for classifier, measure in pairs:
         indices = among(measures, measure)
@@ -215,19 +222,19 @@ def check_pairs(pairs, names: Sequence, measures: Sequence[Measure]) -> np.ndarr
                 (classifier, measure),
                 f"one of {list(names)} with one of {list(available)}",
             )
-            raise fail("a pair is not in the evidence", got, allowed, suggest(*strange))
+            raise fail("The pair {} is not in the evidence", got, allowed, suggest(*strange))
         requested[names.index(classifier), indices] = True
     return requested
 
 
 def _no_positive(measure, cells):
     labels = classes(cells).tolist()
-    free = [name for name in names() if not resolve(name).needs_positive]
+    choices = " or ".join(f"`positive={label!r}`" for label in labels[:2])
     return fail(
-        f"{measure.__name__} needs to know which class is positive",
+        f"{measure.__name__} needs a positive class; none of the labels {{}} is positive",
         labels,
-        f"a positive class, or a measure that needs none ({', '.join(free)})",
-        f"pass `positive={labels[-1]!r}` or {labels[0]!r}",
+        "",
+        f"pass {choices}, or use a measure without a positive class, e.g. accuracy or f1_macro",
     )
 
 
@@ -247,7 +254,7 @@ def _dataset(cells, measures):
     clash = [name for name in called if name in (*cells.dims, "class")]
     if clash:
         raise fail(
-            "a measure has the name of a dim", clash[0], "another name", "rename the function"
+            "{} is the name of a measure and of a dimension", clash[0], "", "rename the function"
         )
     # The measure "prevalence" replaces the scalar coordinate with the same name.
     cells = cells.drop_vars([name for name in called if name in cells.coords])

@@ -547,7 +547,7 @@ def averaged(measure: Measure, how: str) -> Measure:
     if not measure.one_class or measure.takes != "cells":
         todo = f"use {measure.__name__} itself"
         allowed = "a measure of one class, e.g. f1_macro"
-        raise fail("this measure has no average over classes", measure.__name__, allowed, todo)
+        raise fail("{} has no average over classes", measure.__name__, allowed, todo)
     mean = replace(
         measure,
         canonical=f"{measure.canonical}_{how}",
@@ -707,17 +707,25 @@ def of_classes(measure: Measure, class_selection: Sequence[str]) -> Measure:
     """
     if len(class_selection) > 1 and not _is_average(measure):
         mean = f", or average: {measure.__name__}_macro[{','.join(class_selection)}]"
-        todo = f"name one{mean if measure.one_class else ', which is then taken against the rest'}"
+        todo = f"name one{mean if measure.one_class else ', which is then compared with the rest'}"
         raise fail(
-            "several classes of a measure that is no average", class_selection, "one class", todo
+            "A measure of one class cannot have several classes: {}", class_selection, "", todo
         )
     if measure.takes not in ("cells", "curve") or (measure.takes == "curve" and measure.average):
-        todo = "ask for the measure of each class and select from the answer"
         allowed = "a measure of cells, or of the curve of one class"
-        raise fail("this measure has no classes by name", measure.__name__, allowed, todo)
+        raise fail(
+            "{} has no classes by name",
+            measure.__name__,
+            allowed,
+            "use the measure without the name, and select the class from the result",
+        )
     if measure.abstentions != "left out":
-        todo = "take the measure of the answered examples"
-        raise fail("a measure of all examples has no chosen classes", measure.__name__, "", todo)
+        raise fail(
+            "{} cannot be restricted to classes",
+            measure.__name__,
+            "",
+            "use the measure of the answered examples",
+        )
     written = f"[{','.join(class_selection)}]"
     selected = replace(
         measure,
@@ -741,7 +749,12 @@ def _is_average(measure):
 
 
 def _not_bound(cells):
-    raise fail("classes by name", ..., "evidence with labels", "ask labelled counts for it")
+    raise fail(
+        "A measure with the names of classes needs counts with labels",
+        ...,
+        "",
+        "use counts with labels",
+    )
 
 
 def bound(measure: Measure, labels: Iterable) -> Measure:
@@ -752,7 +765,7 @@ def bound(measure: Measure, labels: Iterable) -> Measure:
     names = [str(label) for label in labels]
     for label in measure.class_selection:
         if label not in names:
-            raise fail("no such class", label, names, suggest(label, names))
+            raise fail("Unknown class {}", label, names, suggest(label, names))
     base, indices = measure.collapse[1], [names.index(label) for label in measure.class_selection]
     included = None
     if _is_average(base):

@@ -43,8 +43,12 @@ def of_the_same_size(cells: xr.DataArray, observed: xr.DataArray, over: Sequence
     batch_dims = [dim for dim in cells.dims if dim not in ("chain", "draw", *over, *CELLS)]
     total = observed.sum([dim for dim in observed.dims if dim not in batch_dims])
     if not np.isfinite(total.values).all():
-        todo = "ask interval(tree, measure, `of='predictive'`, `n=100`)"
-        raise fail("the size of the evidence is not known", ..., "a tree with its counts", todo)
+        raise fail(
+            "The number of examples is unknown",
+            ...,
+            "",
+            "use interval(tree, measure, `of='predictive'`, `n=100`)",
+        )
     ordered = cells.transpose("chain", "draw", *batch_dims, *over, *CELLS)
     first = ordered.isel(dict.fromkeys(over, 0), drop=True)
     sizes = total.broadcast_like(first.isel(chain=0, draw=0, actual=0, predicted=0, drop=True))

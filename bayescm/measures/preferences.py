@@ -177,7 +177,7 @@ class PreferenceMeasure(Measure):
         text = ",".join(labels)
         if self.of_pair is None:
             todo = "leave the brackets out; win_rate[b] and tie_rate[b] name an opponent"
-            raise fail(f"{self.__name__} has no opponent", text, "", todo)
+            raise fail(f"{self.__name__} has no opponent, so {{}} cannot be read", text, "", todo)
         name = f"{self.__name__}[{text}]"
         facts: dict[str, Any] = {"compute": _not_bound, "opponent": text, "__name__": name}
         return replace(self, canonical=f"{self.canonical}[{text}]", **facts)
@@ -191,7 +191,7 @@ class PreferenceMeasure(Measure):
         place = plain.get(self.opponent.replace(", ", ","))
         if place is None:
             todo = suggest(self.opponent, texts)
-            raise fail("no such system to compare with", self.opponent, texts, todo)
+            raise fail("Unknown system {} to compare with", self.opponent, texts, todo)
         return replace(self, compute=partial(_against, of_pair=self.of_pair, opponent=place))
 
 
@@ -200,7 +200,12 @@ def _against(strengths, of_pair, opponent):
 
 
 def _not_bound(strengths):
-    raise fail("an opponent by name", ..., "evidence with names", "ask the votes for it")
+    raise fail(
+        "A measure with the name of an opponent needs votes with names of systems",
+        ...,
+        "",
+        "use the evidence of votes",
+    )
 
 
 def _measure(formula, **facts):

@@ -259,8 +259,7 @@ def _top(forecasts, formula):
 def _check_classes(forecasts, how, formula):
     if isinstance(forecasts, Forecasts):
         name = formula.__name__
-        todo = f"ask for {name}"
-        raise fail("two classes have one curve", f"{name}_{how}", "more than two classes", todo)
+        raise fail(f"{name}_{how} needs three or more classes", ..., "", f"use {name}")
 
 
 @_measure(
@@ -359,7 +358,7 @@ def of_bins(bins: int = _BINS, edges: Sequence[float] | None = None) -> Measure:
     todo = 'write "ece_binned(10)" or "ece_binned(edges=[0,0.2,1])"'
     if edges is None:
         if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= _MOST_BINS:
-            raise fail("ece_binned needs a number of bins", bins, f"1 to {_MOST_BINS}", todo)
+            raise fail(f"ece_binned must have 1 to {_MOST_BINS} bins", bins, "", todo)
         cuts, name = np.linspace(0, 1, bins + 1), f"ece_binned({bins})"
     else:
         try:
@@ -368,13 +367,16 @@ def of_bins(bins: int = _BINS, edges: Sequence[float] | None = None) -> Measure:
             cuts = np.array([np.nan])
         rising = cuts.ndim == 1 and len(cuts) > 1 and (np.diff(cuts) > 0).all()
         if not rising or (cuts[0], cuts[-1]) != (0, 1):
-            raise fail("edges must rise from 0 to 1", edges, "e.g. [0, 0.2, 1]", todo)
+            raise fail("`edges` must increase from 0 to 1", edges, "", todo)
         name = f"ece_binned(edges=[{','.join(f'{cut:g}' for cut in cuts)}])"
 
     def formula(forecasts):
         return _in_bins(forecasts, cuts)
 
-    formula.__name__, formula.__doc__ = name, "Mean distance of forecast and truth over such bins."
+    formula.__name__, formula.__doc__ = (
+        name,
+        "Mean distance between forecast and truth over these bins.",
+    )
     return _measure(lower_is_better=True, form=CalibrationForm(is_distance=True))(formula)
 
 
@@ -487,8 +489,12 @@ def recalibration(forecasts: Forecasts, *, fixed: bool) -> np.ndarray:
     mean, fits = weight.mean(axis=0, keepdims=True), []
     for odds in log_odds(forecasts.probability):
         if not fixed and np.ptp(odds) == 0:
-            todo = "ask for brier, log_loss or calibration_in_the_large"
-            raise fail("a slope needs forecasts that differ", ..., "two different ones", todo)
+            raise fail(
+                "A calibration slope needs two distinct forecasts",
+                ...,
+                "",
+                "use brier, log_loss or calibration_in_the_large",
+            )
         center = _logistic(mean, np.array([[0.0], [1.0]]), outcome, odds, fixed)
         starts = _logistic_by_series(weight, center[:, 0], outcome, odds, fixed)
 

@@ -83,7 +83,7 @@ def check_proper(prior: np.ndarray) -> np.ndarray:
     """Return prior pseudo-counts (C, C), or raise an error if one is not > 0."""
     if not (prior > 0).all():
         todo = "use priors.jeffreys(counts), or leave concentration out"
-        raise fail("the Bayes factor needs a proper prior", prior.tolist(), "every cell > 0", todo)
+        raise fail("The Bayes factor needs a prior above 0 in every cell", prior.tolist(), "", todo)
     return prior
 
 
@@ -156,7 +156,7 @@ def change(
     counts = as_counts(counts)
     check_choice("part", part, list(PARTS))
     if not isinstance(hazard, int | float | np.number) or not 0 < hazard < 1:
-        raise fail("hazard must be a probability", hazard, "0 < hazard < 1", "pass hazard=0.01")
+        raise fail("`hazard` must be between 0 and 1", hazard, "", "pass hazard=0.01")
     check_single_series(counts)
     prior = proper(concentration, counts)
     sums = np.concatenate([np.zeros((1, *prior.shape), counts.dtype), counts.values.cumsum(axis=0)])

@@ -86,7 +86,9 @@ def next_entry(
     total = _total(last, batch["payload"], superseded)
     if total is not None and max(cell for row in total for cell in row) > _LARGEST_SUM:
         todo = "start a new classifier in the store"
-        raise fail("too many examples of one kind", ..., "at most 2**53 in every cell", todo)
+        raise fail(
+            "A cell has more than 2**53 examples, which cannot be counted exactly", ..., "", todo
+        )
     entry = Entry(
         **batch,
         entry=1 if last is None else last.entry + 1,
@@ -185,8 +187,8 @@ def digest(*parts: Any) -> str:
 def damage(where: str) -> Exception:
     """Return the error for a damaged ledger, with the location of the damage."""
     return fail(
-        "the ledger is damaged",
-        where,
-        "entries as they were written",
+        f"The ledger is damaged: {where}",
+        ...,
+        "",
         "run bayescm monitor verify to see how far, and restore a backup",
     )

@@ -128,17 +128,24 @@ class Challenge(LedgerClient):
         for name, value in asked.items():
             kept = getattr(rule, name)
             if value != kept and not (name == "measure" and same(value, kept)):
-                what = f"challenge {self.name!r} was begun with another {name}"
-                todo = f"leave `{name}` out, or begin another challenge"
-                raise fail(what, value, f"{name}={kept!r}, as in the ledger", todo)
+                raise fail(
+                    f"Challenge {self.name!r} was started with {name}={kept!r}, not {{}}",
+                    value,
+                    "",
+                    f"leave `{name}` out, or start another challenge",
+                )
         return rule
 
     def _rule_that_was_not_kept(self):
         """Return the user's rule, for a ledger that was written without one."""
         if "measure" not in self._asked:
-            what = f"the ledger does not keep the rule of challenge {self.name!r}"
             todo = "pass them: `measure='accuracy'`, `prob=0.95`"
-            raise fail(what, ..., "its measure, and what else it was begun with", todo)
+            raise fail(
+                f"The ledger does not contain the measure and rule of challenge {self.name!r}",
+                ...,
+                "",
+                todo,
+            )
         return Rule(**self._asked)
 
     def add(
@@ -215,8 +222,12 @@ class Challenge(LedgerClient):
         """
         description, entries = self.ledger.contents(self.name)
         if description is None or description.encoding != PAIRED_OUTCOMES:
-            names = sorted(self.ledger.challenges()) or "none yet"
-            raise fail("no such challenge", self.name, names, "add a batch first")
+            raise fail(
+                "Unknown challenge {}",
+                self.name,
+                sorted(self.ledger.challenges()),
+                "add a batch first",
+            )
         facts = description.facts()
         index = entries.current("at")
         coords = {
@@ -291,43 +302,52 @@ def verdict(history: pd.DataFrame) -> str:
     decided = f"{last['decision']}, decided by batch {str(first['batch_id'])!r}"
     if first.name == last.name:
         return f"{decided}: {better}"
-    return f"{decided}, which stays; by all batches so far {better}"
+    return f"{decided}, which stays; with all batches so far {better}"
 
 
 def _measure_for(measure, outcomes):
     """Return the resolved measure, or raise an error if it is not a single number."""
     (resolved,) = as_measures(measure, tables_of(outcomes))
     if resolved(np.ones((outcomes.sizes["label"],) * 2)).ndim:
-        todo = "take an average: 'f1_macro', 'accuracy', or one class: 'f1[a]'"
-        raise fail("a measure with a value for each class", resolved.__name__, "one number", todo)
+        raise fail(
+            "{} has one value per class, but a challenge needs one number",
+            resolved.__name__,
+            "",
+            "use an average, e.g. 'f1_macro', or one class, e.g. 'f1[a]'",
+        )
     return resolved
 
 
 def _check_measure(measure):
     if not isinstance(measure, str):
         todo = "pass `measure='f1'`, or one with parameters such as 'cost([[0,1],[5,0]])'"
-        what = "a challenge is kept with the name of its measure"
-        raise fail(what, type(measure).__name__, "a name", todo, TypeError)
+        raise fail(
+            f"The measure of a challenge must be a name, not a {type(measure).__name__}",
+            ...,
+            "",
+            todo,
+            TypeError,
+        )
     resolve(measure)
     return measure
 
 
 def _check_margin(margin):
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not -1 < margin < 1e9:
-        raise fail("margin must be a difference", margin, "a number", "pass `margin=0.01`")
+        raise fail("`margin` must be a number", margin, "", "pass `margin=0.01`")
     return float(margin)
 
 
 def _check_prob(prob):
     if check_prob(prob) <= 0.5:
-        raise fail("prob must be above one half", prob, "0.5 < prob < 1", "pass `prob=0.95`")
+        raise fail("`prob` must be above 0.5 and below 1", prob, "", "pass `prob=0.95`")
     return float(prob)
 
 
 def _check_planned(planned):
     if isinstance(planned, bool) or not isinstance(planned, int | np.integer) or planned < 1:
         todo = "pass `planned=5000`"
-        raise fail("planned must be a number of examples", planned, "1 or more", todo)
+        raise fail("`planned` must be a number of examples, 1 or more", planned, "", todo)
     return int(planned)
 
 
@@ -510,25 +530,35 @@ def pair_table(outcomes: xr.Dataset) -> xr.DataArray:
     """
     for entry in (ITEM_SCORES, MULTILABEL):
         if entry.matches(outcomes):
-            todo = "compare the two systems on all items so far: bcm.compare(evidence)"
             allowed = "outcomes of two classifiers"
-            raise fail(f"a challenge keeps no {entry.name}", ..., allowed, todo, TypeError)
+            raise fail(
+                f"A challenge cannot use evidence of type {entry.name}",
+                ...,
+                allowed,
+                "compare the two systems on all items so far with bcm.compare(evidence)",
+                TypeError,
+            )
     outcomes = as_outcomes(outcomes)
     names = outcomes["classifier"].values.tolist()
     if len(names) != 2:
         todo = "select them: outcomes.sel(classifier=['champion', 'challenger'])"
-        raise fail("a challenge is between two classifiers", names, "two", todo)
+        raise fail("A challenge needs two classifiers", names, "", todo)
     if outcomes["counts"].ndim != 1:
-        todo = "sum over the other dims, or add each part by itself"
-        raise fail("a batch must be a single table", outcomes["counts"].dims, "no groups", todo)
+        todo = "sum over the other dimensions, or add each part separately"
+        raise fail(
+            "A batch must be a single table, without groups; it has the dimensions {}",
+            outcomes["counts"].dims,
+            "",
+            todo,
+        )
     labels = outcomes["label"].values
     if "abstain" in outcomes.coords or len(labels) > _MOST_CLASSES:
         got = "abstentions" if "abstain" in outcomes.coords else f"{len(labels)} classes"
         allowed = f"at most {_MOST_CLASSES} classes"
-        raise fail("a challenge cannot keep these", got, allowed, "leave out")
+        raise fail(f"A challenge cannot have {got}", ..., allowed, "leave these examples out")
     counts, actual, predicted = arrays(outcomes)
     if not counts.any():
-        raise fail("the batch has no examples", 0, "at least one example", "leave it out")
+        raise fail("The batch has no examples", ..., "", "leave it out")
     table = np.zeros((len(labels),) * 3, counts.dtype)
     table[actual, predicted[0], predicted[1]] = counts
     coords: dict[str, Any] = dict.fromkeys(("actual", "champion", "challenger"), labels)

@@ -144,7 +144,7 @@ def checked_change(
     renamed, added = _pairs(rename), _names(add)
     if not renamed and not added:
         todo = "pass `rename={'old': 'new'}` or `add=['new']`"
-        raise fail("no class to rename or to add", ..., "", todo)
+        raise fail("No class to rename or to add is given", ..., "", todo)
     labels = classes_after(first["labels"], changes)
     names = current_names(first["labels"], changes)
     _check_renamed(classifier, labels, names, renamed)
@@ -159,7 +159,7 @@ def _pairs(rename):
         return {}
     if not isinstance(rename, Mapping):
         todo = "pass `rename={'old': 'new'}`"
-        raise fail("rename must be a mapping", rename, "new names by old names", todo, TypeError)
+        raise fail("`rename` must be a mapping from old to new names", rename, "", todo, TypeError)
     return {_plain(old): _checked(_plain(new)) for old, new in rename.items()}
 
 
@@ -168,7 +168,7 @@ def _names(add):
         return []
     if isinstance(add, str | bytes) or not hasattr(add, "__iter__"):
         todo = "pass `add=['legal']`"
-        raise fail("add must be a list of classes", add, "a list", todo, TypeError)
+        raise fail("`add` must be a list of classes", add, "", todo, TypeError)
     return [_checked(_plain(name)) for name in add]
 
 
@@ -181,9 +181,9 @@ def _checked(name):
     is_text = isinstance(name, str)
     if is_text and (not name.strip() or not name.isprintable() or len(name) > _LONGEST):
         allowed = f"printable text of 1 to {_LONGEST} characters"
-        raise fail("not the name of a class", name, allowed, "choose another name")
+        raise fail(f"The name of a class must be {allowed}", name, "", "choose another name")
     if not isinstance(name, str | int | float):
-        raise fail("not the name of a class", name, "text or a number", "pass text", TypeError)
+        raise fail("The name of a class must be text or a number", name, "", "pass text", TypeError)
     return name
 
 
@@ -192,50 +192,77 @@ def _check_renamed(classifier, labels, names, renamed):
         if old in labels and old != new:
             continue
         if old in labels:
-            raise fail("a class is renamed to its own name", old, "another name", "leave it out")
+            raise fail("The class {} keeps its name", old, "", "leave it out")
         if old in names:
-            todo = f"rename {names[old]!r}, its name now"
-            raise fail(f"this class of {classifier!r} was renamed before", old, "", todo)
+            raise fail(
+                f"The class {{}} of {classifier!r} was renamed before",
+                old,
+                "",
+                f"rename {names[old]!r}, its current name",
+            )
         todo = suggest(str(old), [str(label) for label in labels]) or "pass a class of the batches"
-        raise fail(f"no such class of {classifier!r}", old, map(repr, labels), todo)
+        raise fail(f"{classifier!r} has no class {{}}", old, map(repr, labels), todo)
 
 
 def _check_added(classifier, encoding, first, labels, renamed, added):
     if not added:
         return
     if encoding == "forecasts":
-        what = f"{classifier!r} has binned probabilities or scores, which are of two classes"
         todo = "start a new classifier with the probabilities of all classes"
-        raise fail(what, added, "", todo)
+        raise fail(
+            f"{classifier!r} has binned probabilities or scores of two classes, so {{}} "
+            "cannot be added",
+            added,
+            "",
+            todo,
+        )
     if first.get("positive") is not None:
-        what = f"{classifier!r} has a positive class, and so two classes"
         todo = "start a new classifier without `positive=`: measures are then of each class"
-        raise fail(what, added, "", todo)
+        raise fail(
+            f"{classifier!r} has a positive class and therefore two classes, so {{}} cannot "
+            "be added",
+            added,
+            "",
+            todo,
+        )
     there = {*labels} - {*renamed}
     if again := [name for name in added if name in there or added.count(name) > 1]:
-        raise fail("a class is added that is there already", again[0], "a new name", "leave it out")
+        raise fail("The class {} already exists", again[0], "", "leave it out")
 
 
 def _check_new_names(labels, names, renamed, added, after):
     """Raise an error if two classes would share a name, now or in earlier batches."""
     for old, new in renamed.items():
         if after.count(new) > 1 or new in labels:
-            what = f"renaming {old!r} to {new!r} would merge two classes"
-            todo = "choose a new name, or start a new classifier in which they are one class"
-            raise fail(what, ..., "", todo)
+            what = f"Renaming {old!r} to {new!r} would merge two classes"
+            raise fail(
+                what,
+                ...,
+                "",
+                "choose a new name, or start a new classifier that has them as one class",
+            )
     for name in added:
         if name in renamed or name in names:
             now = renamed.get(name, names.get(name))
             what = f"{name!r} was the name of the class that is now {now!r}"
-            todo = "choose a name that no class has had: batches with the old name may still come"
-            raise fail(what, ..., "", todo)
+            raise fail(
+                what,
+                ...,
+                "",
+                "choose a name that no class has had, because batches with the old name can "
+                "still arrive",
+            )
     place = {name: labels.index(now) for name, now in names.items()}
     for old, new in renamed.items():
         if new in place and place[new] != labels.index(old):
             what = f"{new!r} was the name of the class that is now {names[new]!r}"
-            raise fail(what, ..., "a name that no other class has had", "choose another name")
+            raise fail(what, ..., "", "choose a name that no other class has had")
     kinds = {type(label) for label in after}
     if len(kinds) > 1:
-        what = "classes would be of several kinds, text and numbers"
         todo = "rename all classes at once, or pass a name of the same kind"
-        raise fail(what, [*renamed.values(), *added], "one kind", todo)
+        raise fail(
+            "The names of classes would be text and numbers: {}",
+            [*renamed.values(), *added],
+            "",
+            todo,
+        )

@@ -74,8 +74,7 @@ class Database:
         if not path.is_file():
             if not create or path.exists():
                 todo = "check the path, or add a batch to start a ledger"
-                allowed = "a file that a monitor has written"
-                raise fail("no ledger", str(path), allowed, todo, NoLedgerError)
+                raise fail("There is no ledger at {}", str(path), "", todo, NoLedgerError)
             try:
                 with self._plain_errors("make the ledger"):
                     make_file(path, timeout)
@@ -84,7 +83,9 @@ class Database:
                 raise explain(problem, "make the ledger", self._url) from None
         if not path.stat().st_size:
             todo = "restore a backup, or delete it to start a ledger"
-            raise fail("not a ledger, or a damaged one", str(path), "not an empty file", todo)
+            raise fail(
+                "The file {} is empty, so it is not a ledger, or it is damaged", str(path), "", todo
+            )
         return File(path)
 
     def __repr__(self):
@@ -116,8 +117,12 @@ class Database:
         """Open a transaction of this thread alone, with a purpose for error messages."""
         with self._lock, self._plain_errors(purpose):
             if self._is_lost:
-                todo = "give the ledger a file, which processes can share"
-                raise fail("a ledger in memory is that of one process", ..., "no fork", todo)
+                raise fail(
+                    "A ledger in memory cannot be used after a fork",
+                    ...,
+                    "",
+                    "store the ledger in a file, which processes can share",
+                )
             if self._file is not None:
                 self._file.check(write=write)
             with begin(self._engine, write=write) as connection:
@@ -203,14 +208,14 @@ def parse(store: str | os.PathLike) -> sa.URL:
     # Text with a user or a scheme is not a file name. It may end in a password.
     if re.match(r"[^/\\]{2,}:", text) or re.search(r":[^/]*@|\b(password|passwd|pwd)\s*=", text):
         todo = "write sqlite:/// before the name of a file, postgresql:// before a user"
-        raise fail("not the address of a ledger", "a form that is not known", _ADDRESSES, todo)
+        raise fail("The store has an address of unknown form", ..., _ADDRESSES, todo)
     return _parse_file(text)
 
 
 def _parse_file(text):
     if not text or "\x00" in text:
         todo = "pass store='sqlite:///eval.db'"
-        raise fail("not the address of a ledger", "no file name", _ADDRESSES, todo)
+        raise fail("The address of the store has no file name", ..., _ADDRESSES, todo)
     return sa.URL.create("sqlite", database=text)
 
 
@@ -223,13 +228,13 @@ def _parse_url(text):
     else:
         if "@" in (url.host or ""):  # otherwise the end of a password would be parsed as the host
             todo = "write an @ in the password as %40"
-            raise fail("the store's address has more than one @", ..., "one, before the host", todo)
+            raise fail("The address of the store has more than one @", ..., "", todo)
     if backend not in _DRIVERS:
         todo = "pass store='sqlite:///eval.db'"
-        raise fail("not the address of a ledger", backend, _ADDRESSES, todo)
+        raise fail(f"The store has {backend}", ..., _ADDRESSES, todo)
     if backend == "sqlite" and (url.query or url.host):
         todo = "write sqlite:///eval.db, or sqlite:////folder/eval.db"
-        raise fail("an SQLite address has a path and no more", ..., "sqlite:///FILE", todo)
+        raise fail("An SQLite address has a path and nothing else", ..., "", todo)
     return url.set(drivername=_DRIVERS[backend])
 
 
@@ -242,11 +247,20 @@ def _parse_keywords(text):
     try:
         keywords: dict[str, Any] = conninfo_to_dict(text)
     except ProgrammingError:  # the error quotes parts of the address, possibly of a password
-        got, todo = "what libpq cannot read as its keywords and values", "see its manual"
-        raise fail("not the address of a ledger", got, "the keywords of libpq", todo) from None
+        raise fail(
+            "libpq cannot read the address of the store",
+            ...,
+            "its keywords and values",
+            "see the manual of libpq",
+        ) from None
     port = keywords.pop("port", None)
     if port is not None and not port.isdigit():
-        raise fail("not the address of a ledger", "its port", "one number", "write port=5432")
+        raise fail(
+            "The port in the address of the store must be one number",
+            ...,
+            "",
+            "write e.g. port=5432",
+        )
     return sa.URL.create(
         _DRIVERS["postgresql"],
         username=keywords.pop("user", None),
@@ -259,8 +273,12 @@ def _parse_keywords(text):
 
 
 def _missing_driver():
-    todo = "install the extra: pip install 'bayescm[postgres]'"
-    return fail("PostgreSQL needs psycopg", ..., "psycopg >= 3.2", todo)
+    return fail(
+        "PostgreSQL needs the package psycopg, version 3.2 or later",
+        ...,
+        "",
+        "install it with pip install 'bayescm[postgres]'",
+    )
 
 
 def printable(url: sa.URL) -> str:
@@ -384,9 +402,9 @@ class File:
         """Raise an error if the file was deleted or replaced, or cannot be written to."""
         if self._inode() != self._opened:
             raise OSError(
-                f"The file of the ledger, {self.path}, was deleted or replaced while it was open. "
-                "Nothing is acknowledged that is not stored. Put it back or restore a backup, "
-                "open the ledger anew and send the batch again."
+                f"The file of the ledger, {self.path}, was deleted or replaced while it was "
+                "open. Nothing was acknowledged that is not stored. Put the file back or "
+                "restore a backup, open the ledger again and send the batch again."
             )
         if write and not os.stat(self.path).st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
             raise OSError(
@@ -426,8 +444,7 @@ def prepare(engine: sa.Engine, url: sa.URL, *, create: bool) -> None:
             return check_seal(connection)
     if revision is None and not create:
         todo = "check the address, or add a batch to start a ledger"
-        allowed = "a store that a monitor wrote"
-        raise fail("no ledger", printable(url), allowed, todo, NoLedgerError)
+        raise fail("There is no ledger at {}", printable(url), "", todo, NoLedgerError)
     upgrade(engine)
     return None
 
@@ -508,15 +525,22 @@ def _revision(connection, url):
         tables = set(sa.inspect(connection).get_table_names())
         foreign = {name for name in tables if name.startswith("bayescm_")}
     if "bayescm_schema" in tables:
-        todo = "start a new ledger, or keep to the version that wrote this one"
-        what = "a ledger of a development version from before the first release"
-        raise fail(what, printable(url), "one of a release", todo)
+        raise fail(
+            "The ledger {} was written by a development version from before the first release",
+            printable(url),
+            "",
+            "start a new ledger, or use the version that wrote this one",
+        )
     if "bayescm_version" in tables:
         revision = connection.exec_driver_sql("SELECT version_num FROM bayescm_version").scalar()
         return _check_revision(revision)
     if foreign:
-        todo = "give the ledger a file or database of its own, or restore a backup if it was one"
-        raise fail("not a ledger", sorted(foreign)[:5], "a ledger or an empty store", todo)
+        raise fail(
+            "The store has other tables, so it is not a ledger: {}",
+            sorted(foreign)[:5],
+            "",
+            "use a separate file or database for the ledger, or restore a backup if it was one",
+        )
     return None
 
 
@@ -524,9 +548,10 @@ def _check_revision(revision):
     numbers = [str(number) for number in range(1, int(REVISION) + 1)]
     if revision not in numbers:
         raise fail(
-            "unknown version of the ledger",
+            "The ledger has the unknown version {}; this package knows versions up to "
+            f"{REVISION}",
             revision,
-            f"at most {REVISION}",
+            "",
             "install a newer bayescm (the ledger was not touched), or restore a backup",
         )
     return revision
@@ -537,7 +562,7 @@ def check_seal(connection: sa.Connection) -> None:
     query = "SELECT seal FROM bayescm_ledger JOIN bayescm_version ON revision = version_num"
     headers = connection.exec_driver_sql(query).scalars().all()
     if headers != [_seal(connection)]:
-        raise damage("its tables are not as they were made")
+        raise damage("its tables were changed")
 
 
 def _seal(connection):
@@ -569,12 +594,12 @@ _REMEDIES = {
     "lock timeout": "wait until the other process has finished, or pass a longer timeout",
     "full": "free some disk space",
     "No space": "free some disk space",
-    "disk I/O error": "look whether the disk is full or failing",
+    "disk I/O error": "check whether the disk is full or failing",
     "unable to open": "create the folder, or check the path and its permissions",
     "readonly": "check the permissions of the file and its folder",
     "permission denied": "ask the owner of the database for the rights (docs: ledger-operations)",
     "no equivalent in encoding": "use a database whose encoding is UTF8",
-    "connection": "check that the server runs and lets you in",
+    "connection": "check that the server runs and accepts the connection",
 }
 
 
@@ -584,8 +609,12 @@ def explain(problem: Exception, purpose: str, url: sa.URL) -> Exception:
     for secret in _secrets(url):
         message = message.replace(secret, "***")
     if "not a database" in message:
-        todo = "give the ledger a file of its own, or restore a backup"
-        return fail("not a ledger, or a damaged one", printable(url), "an SQLite database", todo)
+        return fail(
+            "{} is not an SQLite database, or it is damaged",
+            printable(url),
+            "",
+            "use a separate file for the ledger, or restore a backup",
+        )
     is_damage = any(sign in message for sign in _SIGNS_OF_DAMAGE)
     if isinstance(problem, UnicodeError | MemoryError) or is_damage:
         return damage(f"{printable(url)} said {message!r}")

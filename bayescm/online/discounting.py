@@ -117,22 +117,32 @@ def step_axis(tables: xr.DataArray) -> int:
     """Return the axis of the steps, or raise an error if it is missing."""
     if "step" not in tables.dims:
         todo = "name the axis of time: from_matrix(tables, dims=('step',)), or by={'step': week}"
-        raise fail("the counts have no steps", tables.dims, "a dim step", todo)
+        raise fail("The counts need a dimension step; they have {}", tables.dims, "", todo)
     return tables.dims.index("step")
 
 
 def check_single_series(counts: xr.DataArray) -> None:
     """Raise an error unless counts form one series, dims (step, actual, predicted)."""
     if step_axis(counts) or counts.ndim != 3:
-        allowed, todo = "(step, actual, predicted)", "select one of them"
-        raise fail("only one series at a time", counts.dims, allowed, todo)
+        todo = "select one of them"
+        raise fail(
+            "Only one series of batches is possible; the counts have the dimensions {}",
+            counts.dims,
+            "",
+            todo,
+        )
 
 
 def check_forgetting(forgetting: float) -> float:
     """Return the discount factor, or raise an error if it is not in (0, 1]."""
     if not isinstance(forgetting, int | float | np.number) or not 0 < forgetting <= 1:
-        todo = "pass forgetting=0.98 to remember about fifty batches, or 1 to remember all"
-        raise fail("forgetting must lie between 0 and 1", forgetting, "0 < forgetting <= 1", todo)
+        raise fail(
+            "`forgetting` must be above 0 and at most 1",
+            forgetting,
+            "",
+            "pass forgetting=0.98 to give weight to about fifty batches, or 1 to weight "
+            "all equally",
+        )
     return float(forgetting)
 
 
@@ -140,8 +150,5 @@ def check_window(window: int, forgetting: float) -> int:
     """Return the window, or raise an error if it is invalid or combined with forgetting."""
     check_whole("window", window, 1, "batches", 20)
     if forgetting != 1:
-        got = {"window": window, "forgetting": forgetting}
-        raise fail(
-            "window and forgetting exclude each other", got, "only one of them", "leave one out"
-        )
+        raise fail("`window` and forgetting cannot be combined", ..., "", "leave one out")
     return int(window)

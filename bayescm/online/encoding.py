@@ -203,10 +203,9 @@ def zeros(description: Description) -> xr.DataArray:
     if form == FORECASTS:
         return zero_forecasts(**facts)
     if form == PAIRED_OUTCOMES:
-        todo = "ask for it as a challenge (online.Challenge, monitor challenge --name), or take "
+        todo = "use it as a challenge (online.Challenge, monitor challenge --name), or use "
         todo += "another name"
-        what = "this is a challenge of two classifiers"
-        raise fail(what, facts["classifiers"], "one classifier", todo)
+        raise fail("This is a challenge between {}", facts["classifiers"], "", todo)
     dims, coords = _EMPTY[form], {}
     if form == MULTILABEL:
         coords = {"label": facts.pop("labels")}
@@ -309,9 +308,8 @@ def _check_not_renamed(labels, names, classifier):
     """Raise an error if a batch uses a former name of a class."""
     if former := [label for label in labels if label in names]:
         pairs = [f"{old!r} is now {names[old]!r}" for old in former]
-        what = f"classes of {classifier!r} were renamed: {', '.join(pairs)}"
-        todo = "write the new names in this batch, and in those to come"
-        raise fail(what, ..., "", todo)
+        what = f"Classes of {classifier!r} were renamed: {', '.join(pairs)}"
+        raise fail(what, ..., "", "use the new names in this batch and in later ones")
 
 
 def _in_label_order(evidence, labels, names):
@@ -320,7 +318,9 @@ def _in_label_order(evidence, labels, names):
     _check_not_renamed(got, names, "the batches before")
     if unknown := [label for label in got if label not in labels]:
         todo = "pass the labels of the first batch: `from_multilabel(..., labels=[...])`"
-        raise fail("labels unknown to the batches before", unknown, map(str, labels), todo)
+        raise fail(
+            "The labels {} are unknown in the earlier batches", unknown, map(str, labels), todo
+        )
     pairs = np.zeros((evidence.sizes["example"], 2, len(labels)), bool)
     pairs[..., [labels.index(label) for label in got]] = evidence.values  # the others stay False
     return pairs[np.lexsort(pairs.reshape(len(pairs), 2 * len(labels)).T[::-1])]
@@ -328,33 +328,62 @@ def _in_label_order(evidence, labels, names):
 
 def _check_type(evidence, description, facts):
     """Raise an error if the type, bins, scale or names of a batch differ from earlier batches."""
-    classifier, todo = description.classifier, "take another name for it"
+    classifier, todo = description.classifier, "record this batch under another classifier name"
     encoding, recorded = encoding_of(evidence), description.encoding
     if encoding != recorded and PAIRED_OUTCOMES not in (encoding, recorded):
-        raise fail(f"{classifier!r} holds other batches", _NOUNS[encoding], _NOUNS[recorded], todo)
+        raise fail(
+            f"{classifier!r} has batches of {_NOUNS[recorded]}, but this batch has "
+            f"{_NOUNS[encoding]}",
+            ...,
+            "",
+            "record this batch under another classifier name",
+        )
     if encoding != recorded:
         got = "of two classifiers" if encoding == PAIRED_OUTCOMES else "of one classifier"
-        before = f"of {facts['classifiers']}" if "classifiers" in facts else "of one"
-        raise fail(f"{classifier!r} holds other batches", got, before, todo)
+        before = f"of {facts['classifiers']}" if "classifiers" in facts else "of one classifier"
+        raise fail(
+            f"{classifier!r} has batches {before}, but this batch is {got}",
+            ...,
+            "",
+            "record this batch under another classifier name",
+        )
     if encoding == FORECASTS:
         for name, noun in (("edges", "edges of bins"), ("chances", "kind of forecasts")):
             if evidence.attrs[name] != facts[name]:
-                what = f"other {noun} than those of {classifier!r}"
                 advice = "bin all batches alike, or " + todo
-                raise fail(what, evidence.attrs[name], str(facts[name]), advice)
+                raise fail(
+                    f"The {noun} of this batch differ from {classifier!r}: {{}}",
+                    evidence.attrs[name],
+                    str(facts[name]),
+                    advice,
+                )
     if encoding == ITEM_SCORES:
         for name in _SHARED[ITEM_SCORES]:
             if evidence.attrs[name] != facts[name]:
-                what = f"{name} is not that of the batches of {classifier!r}"
                 allowed, advice = str(facts[name]), "pass the scale of the first batch, or " + todo
-                raise fail(what, evidence.attrs[name], allowed, advice)
+                raise fail(
+                    f"{name} is {{}}, which differs from the batches of {classifier!r}",
+                    evidence.attrs[name],
+                    allowed,
+                    advice,
+                )
     if encoding == PAIRED_OUTCOMES and evidence.attrs["classifiers"] != facts["classifiers"]:
-        what, names = f"not the classifiers of challenge {classifier!r}", facts["classifiers"]
-        raise fail(what, evidence.attrs["classifiers"], names, todo)
+        names = facts["classifiers"]
+        raise fail(
+            f"The classifiers {{}} differ from those of challenge {classifier!r}",
+            evidence.attrs["classifiers"],
+            names,
+            "record this batch under another name",
+        )
     # If two processes start a challenge at the same time, the first one determines the rule.
     if "rule" in facts and evidence.attrs["rule"] != facts["rule"]:
-        what, rule = f"not the rule of challenge {classifier!r}", str(facts["rule"])
-        raise fail(what, str(evidence.attrs["rule"]), rule, todo)
+        rule = str(facts["rule"])
+        raise fail(
+            f"The rule {{}} differs from the rule of challenge {classifier!r}",
+            str(evidence.attrs["rule"]),
+            rule,
+            "record this batch under another name",
+        )
 
 
 def _check_labels(evidence, description, facts):
@@ -363,9 +392,10 @@ def _check_labels(evidence, description, facts):
     _check_not_renamed(labels, description.names(), classifier)
     if unknown := [label for label in labels if label not in facts["labels"]]:
         raise fail(
-            f"labels unknown to classifier {classifier!r}",
+            f"The labels {{}} are unknown to classifier {classifier!r}, whose labels are "
+            f"{facts['labels']}",
             unknown,
-            f"labels among {facts['labels']}",
+            "",
             "correct the labels, or add a class: `monitor.change_classes(add=[...])`, or "
             "bayescm monitor classes --add",
         )
@@ -373,8 +403,12 @@ def _check_labels(evidence, description, facts):
         positive_class = None  # refers only to the two classes that occur in this batch
     if positive_class not in (None, facts["positive"]):
         allowed, todo = repr(facts["positive"]), f"pass `positive={facts['positive']!r}`"
-        what = f"not the positive class of classifier {classifier!r}"
-        raise fail(what, positive_class, allowed, todo)
+        raise fail(
+            f"{{}} is not the positive class of classifier {classifier!r}",
+            positive_class,
+            allowed,
+            todo,
+        )
     return labels
 
 
@@ -388,22 +422,39 @@ def _check_patterns(batch, description, facts):
             todo = "begin with a batch that has all of them, under a new name"
             if name == "labels":
                 todo = "correct the labels, or add a class by `change_classes`"
-            raise fail(f"{noun} unknown to the batches of {classifier!r}", unknown, known, todo)
+            raise fail(
+                f"The {noun} {{}} are unknown in the batches of {classifier!r}",
+                unknown,
+                known,
+                "correct the labels, or add a class with `change_classes`",
+            )
     label = batch.attrs.get("positive")
     if label not in (None, facts.get("positive")):
         todo = f"pass `positive={facts['positive']!r}`"
-        what = f"not the positive class of {classifier!r}"
-        raise fail(what, label, repr(facts["positive"]), todo)
+        raise fail(
+            f"{{}} is not the positive class of {classifier!r}",
+            label,
+            repr(facts["positive"]),
+            todo,
+        )
     if batch.attrs.get("classified") != facts.get("classified"):
         todo = "name the same columns as in the first batch"
-        what = f"other predictions than in the batches of {classifier!r}"
-        raise fail(what, batch.attrs["classified"], facts["classified"], todo)
+        raise fail(
+            f"The predictions of this batch differ from the batches of {classifier!r}: {{}}",
+            batch.attrs["classified"],
+            facts["classified"],
+            todo,
+        )
     if batch.attrs.get("ordered") != facts.get("ordered"):
         known, todo = "is known", "pass `ordered=True`, as in the first batch"
         if not facts["ordered"]:
             known, todo = "is not known", "pass `ordered=False`, as in the first batch"
-        what = f"in the batches of {classifier!r} the order in which systems were shown {known}"
-        raise fail(what, ..., "", todo)
+        raise fail(
+            f"In the batches of {classifier!r}, the order in which systems were shown {known}",
+            ...,
+            "",
+            todo,
+        )
 
 
 def decode(payloads: Sequence[str], encoding: str, n_labels: int = 0) -> np.ndarray:
@@ -574,9 +625,9 @@ def check_encodings(classifier: str, encodings: Any) -> None:
     for encoding, version in set(encodings):
         if encoding not in (*_SHARED, CLASSES) or version != VERSION:
             raise fail(
-                f"unknown encoding of classifier {classifier!r}",
-                f"{encoding}, version {version}",
-                f"{', '.join(_SHARED)} of version {VERSION}",
+                f"Classifier {classifier!r} has the unknown encoding {encoding}, version {version}",
+                ...,
+                "",
                 "install a newer bayescm (the ledger was not touched)",
             )
 
@@ -587,7 +638,7 @@ def check_name(value: str | int, keyword: str) -> str:
     text = str(value) if is_name else ""
     if not text.strip() or len(text) > 500 or not text.isprintable():
         allowed = "printable text of 1 to 500 characters, or a whole number"
-        raise fail(f"{keyword} must be a name", value, allowed, f"pass {keyword}='2026-01-31'")
+        raise fail(f"{keyword} must be {allowed}", value, "", f"pass {keyword}='2026-01-31'")
     return text
 
 
@@ -605,7 +656,7 @@ def as_utc(at: Any) -> datetime:
         return moment.to_pydatetime(warn=False)
     except (ValueError, TypeError, AttributeError):
         todo = "pass `at='2026-01-31T12:00'`"
-        raise fail("at must be a time", at, "a datetime or ISO 8601 text", todo) from None
+        raise fail("`at` must be a datetime or ISO 8601 text", at, "", todo) from None
 
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")

@@ -361,8 +361,8 @@ def _page(classifier, incident, members, event, key):
     if event == "closed":
         since, end = (f"{incident[name]:%Y-%m-%d %H:%M}" for name in ("opened", "closed"))
         if incident["state"] == _WITHDRAWN:
-            end += " as batches were corrected or came late"
-        sentence = f"over at {end}, opened at {since}: {sentence}"
+            end += " because batches were corrected or arrived late"
+        sentence = f"closed at {end}, opened at {since}: {sentence}"
     numbers = ("estimate", "lower", "upper", "limit", "value", "threshold")
     page = {
         "id": digest(classifier, *key),
@@ -474,7 +474,12 @@ def to_command(
     except ValueError:
         words = []
     if not words:
-        raise fail("not a command", command, "a program and its arguments", "check the quotes")
+        raise fail(
+            "The command {} cannot be read as a program and its arguments",
+            command,
+            "",
+            "check the quotes",
+        )
     check_format(format)
 
     def call(page):
@@ -499,7 +504,7 @@ def to_command(
             raise OSError(f"the command took longer than {timeout:g} s") from None
         if process.returncode:
             message = " ".join(errors.split())[-300:]
-            raise OSError(f"the command left with status {process.returncode}: {message}")
+            raise OSError(f"the command exited with status {process.returncode}: {message}")
 
     return Hook(name or text, call)
 
@@ -551,11 +556,11 @@ def to_url(
     address = _split(url)
     if secret is not None and len(secret) < _SHORTEST_SECRET:
         todo = "make one: python -c 'import secrets; print(secrets.token_urlsafe())'"
-        raise fail("the secret is too short", ..., f"at least {_SHORTEST_SECRET} characters", todo)
+        raise fail(f"The secret is shorter than {_SHORTEST_SECRET} characters", ..., "", todo)
     check_whole("retries", retries, 0, "attempts", 3)
     if check_format(format) == EMAIL:
         todo = "pass a command: `to_command('sendmail ops@example.org', format='email')`"
-        raise fail("an e-mail is not posted to a URL", format, "json, slack or teams", todo)
+        raise fail("E-mail cannot be posted to a URL ({})", format, "json, slack or teams", todo)
 
     def call(alarm):
         body = written(alarm, format).encode()
@@ -578,7 +583,9 @@ def _split(url):
     except (ValueError, AttributeError):
         is_url = False
     if not is_url:  # the URL is not shown, because it may contain a key
-        raise fail("not the URL of a hook", ..., "https://HOST/PATH", "check the address")
+        raise fail(
+            "The URL of a hook must have the form https://HOST/PATH", ..., "", "check the address"
+        )
     return address
 
 

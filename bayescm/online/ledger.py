@@ -439,9 +439,9 @@ class Ledger(Database):
         """
         names = self.classifiers()
         if len(names) != 1:
-            what = "the store has no batches" if not names else "the store has several classifiers"
+            what = "The store has no batches" if not names else "The store has several classifiers"
             todo = "name one with `classifier=`" if names else "add a batch first"
-            raise fail(what, names[:20] or ..., "one classifier", todo)
+            raise fail(what, ..., names[:20] if names else "", todo)
         return names[0]
 
     def challenges(self) -> dict[str, dict[str, Any]]:
@@ -740,8 +740,13 @@ def _encoded(counts, description):
     if not isinstance(counts, np.ndarray):
         return encode(counts, description)
     if len(counts) != (number := len(description.facts()["labels"])):
-        what = f"classes of {description.classifier!r} were added meanwhile"
-        raise fail(what, len(counts), f"{number} classes", "send the batches again")
+        raise fail(
+            f"Classes of {description.classifier!r} were added in the meantime, so it has "
+            f"{number} classes, not {len(counts)}",
+            ...,
+            "",
+            "send the batches again",
+        )
     return {
         "encoding": description.encoding,
         "encoding_version": description.encoding_version,
@@ -759,32 +764,42 @@ def _recorded(connection, description, batch, last):
 
 def _check_is_same(description, batch, old):
     """Raise an error if the ledger has another batch of the same name."""
-    what = f"batch {batch['batch_id']!r} is in the ledger with"
     text = payload_now(old.payload, description)
     recorded, received = json.loads(text), json.loads(batch["payload"])
     if recorded != received and is_of_items(description.encoding):
         noun, values = difference_of_items(description.encoding, recorded)
         raise fail(
-            f"{what} other {noun} of {len(values)} items",
-            difference_of_items(description.encoding, received)[1],
-            f"the same {noun} again, or an id that is not taken",
-            f"take a new `batch_id`, with `corrects={batch['batch_id']!r}` if the old batch was "
-            "wrong",
+            f"Batch {batch['batch_id']!r} is already recorded with other {noun} of "
+            f"{len(values)} items; nothing was recorded",
+            ...,
+            "",
+            f"use a new `batch_id`, and `corrects={batch['batch_id']!r}` if the old batch "
+            "was wrong",
         )
     if recorded != received:
         raise fail(
-            f"{what} other counts, {text}",
-            batch["payload"],
-            "the same counts again, or an id that is not taken",
-            f"take a new `batch_id`, with `corrects={batch['batch_id']!r}` if the old batch was "
-            "wrong",
+            f"Batch {batch['batch_id']!r} is already recorded with other counts, {text}; "
+            "nothing was recorded",
+            ...,
+            "",
+            f"use a new `batch_id`, and `corrects={batch['batch_id']!r}` if the old batch "
+            "was wrong",
         )
     if old.supersedes != batch["supersedes"]:
-        allowed, todo = f"`corrects={old.supersedes!r}`, as recorded", "take a new `batch_id`"
-        raise fail(f"{what} another correction", batch["supersedes"], allowed, todo)
+        allowed = f"`corrects={old.supersedes!r}`, as recorded"
+        raise fail(
+            f"Batch {batch['batch_id']!r} is already recorded with another correction than {{}}",
+            batch["supersedes"],
+            allowed,
+            "use a new `batch_id`",
+        )
     if batch["at"] not in (None, old.at):
-        todo = f"take a new `batch_id`, with `corrects={batch['batch_id']!r}` if the time was wrong"
-        raise fail(f"{what} another time", batch["at"], f"`at={old.at!r}`, or none", todo)
+        raise fail(
+            f"Batch {batch['batch_id']!r} is already recorded with another time than {{}}",
+            batch["at"],
+            f"`at={old.at!r}`",
+            f"use a new `batch_id`, and `corrects={batch['batch_id']!r}` if the time was wrong",
+        )
 
 
 def _find_batch(connection, description, batch_id, last):
@@ -818,13 +833,13 @@ def _superseded(connection, description, batch):
         names = [row.batch_id for row in found if row.encoding != CLASSES]
         allowed = f"a recorded batch, such as {names[-3:]}" if names else "a recorded batch"
         todo = suggest(batch["supersedes"], names) if names else "add it as a batch"
-        raise fail("no batch with this id to correct", batch["supersedes"], allowed, todo)
+        raise fail("The batch {} to correct does not exist", batch["supersedes"], allowed, todo)
     by_correction = entries(description, columns.supersedes == batch["supersedes"])
     if (correction := connection.execute(by_correction).first()) is not None:
         raise fail(
-            "this batch has already been corrected",
+            "Batch {} has already been corrected",
             batch["supersedes"],
-            "a batch that still counts",
+            "",
             f"correct {correction.batch_id!r}, which replaced it",
         )
     return Entry(*old)._replace(payload=payload_now(old.payload, description))
@@ -855,9 +870,9 @@ def _batch_with_same_counts(connection, description, batch, last):
 
 def _warn_of_twin(batch_id, twin):
     warnings.warn(
-        f"Batch {batch_id!r} has the very same counts, scores or labels as batch {twin!r}, which "
-        "by chance is rare. It is recorded, and both count: is it the same batch under another "
-        "name? Then replace it by the right one, with corrects= its name.",
+        f"Batch {batch_id!r} is identical to batch {twin!r}, which is unlikely by "
+        f"chance. Both were recorded and both count. If {batch_id!r} is a mistake, add "
+        f"the right batch with corrects={batch_id!r}.",
         UserWarning,
         stacklevel=4,
     )
@@ -868,9 +883,10 @@ def _warn_of_clock(batch_id, now, last):
     if now + _CLOCK_TOLERANCE >= as_utc(last.recorded_at):
         return
     warnings.warn(
-        f"The clock runs backwards: it shows {timestamp(now)} as batch {batch_id!r} arrives, and "
-        f"showed {last.recorded_at} when batch {last.batch_id!r} did. The order of arrival is kept "
-        "and takes that time; pass at= where the time of a batch matters.",
+        f"The clock runs backwards: it is {timestamp(now)} as batch {batch_id!r} "
+        f"arrives, but it was {last.recorded_at} when batch {last.batch_id!r} arrived. "
+        "The batch keeps its place in the order of arrival and gets the later time. "
+        "Pass at= to set the time of the batch.",
         UserWarning,
         stacklevel=4,
     )
@@ -950,8 +966,7 @@ def _existing(connection, classifier):
         return description
     names = _classifiers(connection)
     todo = suggest(classifier, names) if names else "add a batch first"
-    allowed = names[:20] or "a recorded one"
-    raise fail("no batches of this classifier", classifier, allowed, todo)
+    raise fail("Classifier {} has no batches", classifier, names[:20], todo)
 
 
 def _classifiers(connection):

@@ -279,8 +279,14 @@ class Monitor(LedgerClient):
             whose name is similar to an existing one. The batch is recorded.
         """
         if isinstance(evidence, (str, int)) and not isinstance(batch_id, (str, int)):
-            what, allowed = "the name of a batch in place of its evidence", "the name first"
-            raise fail(what, evidence, allowed, f"pass add({evidence!r}, evidence)", TypeError)
+            raise fail(
+                "The first argument must be the evidence, or the name of the batch followed by "
+                "its evidence",
+                evidence,
+                "",
+                f"pass add({evidence!r}, evidence)",
+                TypeError,
+            )
         may_be_empty = corrects is not None or allow_empty
         if evidence is None:
             table = self._empty_batch(allow_empty)
@@ -297,9 +303,8 @@ class Monitor(LedgerClient):
         # `entry.latest` may be the time of a batch that has since been corrected.
         if is_early and entry.at < (latest := self.latest()):
             warnings.warn(
-                f"Batch {str(batch_id)!r} is earlier than the latest, which is of {latest}. "
-                "It is recorded; the history is in order of time, so what was reported since then "
-                "may change.",
+                f"Batch {str(batch_id)!r} is dated before the latest batch ({latest}). It was "
+                "inserted in time order, so results reported since then may change.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -308,13 +313,22 @@ class Monitor(LedgerClient):
     def _empty_batch(self, allow_empty):
         """Return a batch without examples, of the same type as the earlier batches."""
         if not allow_empty:
-            todo = "pass `allow_empty=True` to record that there were no examples"
-            raise fail("there is no evidence", None, "evidence", todo, TypeError)
+            raise fail(
+                "No evidence is given",
+                ...,
+                "",
+                "pass `allow_empty=True` to record a batch without examples",
+                TypeError,
+            )
         empty = self.labels()
         if empty is None:
-            what = f"the first batch of {self.classifier!r} is empty"
-            todo = "begin with a batch that has examples: it says the type and the classes"
-            raise fail(what, ..., "", todo)
+            raise fail(
+                f"The first batch of {self.classifier!r} is empty",
+                ...,
+                "",
+                "begin with a batch that has examples, because it fixes the type of evidence "
+                "and the classes",
+            )
         return empty
 
     def extend(
@@ -378,8 +392,8 @@ class Monitor(LedgerClient):
         if twins:
             names = ", ".join(repr(name) for name in twins[:3])
             warnings.warn(
-                f"{len(twins)} batches have the very same counts, scores or labels as another one, "
-                f"which by chance is rare: {names}. They are recorded, and all count.",
+                f"{len(twins)} batches are identical to other batches, which is unlikely by "
+                f"chance: {names}. All were recorded and all count.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -389,8 +403,13 @@ class Monitor(LedgerClient):
         """Yield the name, cells and time of each table, with classes in the order of the ledger."""
         dims = [dim for dim in ("step", "batch") if dim in tables.dims]
         if len(dims) != 1:
-            todo = "pass tables with a dim step, or pairs (batch_id, evidence)"
-            raise fail("not a series of batches", tables.dims, "the dim step or batch", todo)
+            todo = "pass tables with a dimension step, or pairs (batch_id, evidence)"
+            raise fail(
+                "A series of batches needs the dimension step or batch",
+                tables.dims,
+                "",
+                todo,
+            )
         tables = tables.transpose(dims[0], ...)
         names = tables.coords["batch_id"] if "batch_id" in tables.coords else tables[dims[0]]
         ids = [check_name(name, "batch_id") for name in names.values.tolist()]
@@ -402,13 +421,15 @@ class Monitor(LedgerClient):
         first = self._as_table(plain[0], self.labels(), may_be_empty=True)
         if encoding_of(first) not in (COUNTS, FORECASTS) or first.shape != plain[0].shape:
             todo = "pass pairs (batch_id, evidence)"
-            raise fail("not a series of tables", encoding_of(first), "counts", todo, TypeError)
+            raise fail(
+                "A series of {} cannot be added as tables", encoding_of(first), "", todo, TypeError
+            )
         check_cells(plain.values)
         empty = plain.values.reshape(len(ids), -1).sum(axis=1) == 0
         if empty.any():
             todo = "leave them out, or add each by `monitor.add(..., allow_empty=True)`"
             named = [name for name, none in zip(ids, empty, strict=True) if none][:5]
-            raise fail("batches have no examples", named, "at least one example each", todo)
+            raise fail("The batches {} have no examples", named, "", todo)
         if (like := self.labels()) is None:
             yield ids[0], first, times[0]
             ids, times, plain, like = ids[1:], times[1:], plain[1:], first
@@ -425,12 +446,17 @@ class Monitor(LedgerClient):
         like = self.labels()
         for row in batches:
             if not isinstance(row, tuple) or len(row) not in (2, 3):
-                todo = "pass tuples (batch_id, evidence) or (batch_id, evidence, at)"
-                raise fail("not a batch with its name", row, "a tuple", todo, TypeError)
+                raise fail(
+                    "Each batch must be a tuple with its name and evidence",
+                    row,
+                    "",
+                    "pass tuples (batch_id, evidence) or (batch_id, evidence, at)",
+                    TypeError,
+                )
             name, evidence, at = row if len(row) == 3 else (*row, None)
             if type_of(evidence).by_system(evidence):
                 todo = "select one system of each batch, or use add"
-                raise fail("the batch has several systems", name, "one system", todo)
+                raise fail("Batch {} has several systems", name, "", todo)
             table = self._as_table(evidence, like, may_be_empty=False)
             yield check_name(name, "batch_id"), table, at
             if like is None:
@@ -440,8 +466,12 @@ class Monitor(LedgerClient):
         """Record the part of each classifier in its history."""
         names = list(parts)
         if self.classifier not in names:
-            todo = f"open a Monitor of one of these, such as {names[0]!r}, or select one classifier"
-            raise fail("the batch lacks the classifier", self.classifier, names, todo)
+            raise fail(
+                "The batch lacks the classifier {}",
+                self.classifier,
+                names,
+                "open a Monitor for one of these, or select one classifier",
+            )
         settings = {"concentration": self._concentration, "edges": self.edges}
         monitors = {name: Monitor(self.ledger, name, **settings) for name in names}
         # All parts are checked first, so that nothing is recorded if one of them is invalid.
@@ -451,7 +481,7 @@ class Monitor(LedgerClient):
             self.ledger.check(name, str(batch_id), table)
         with warnings.catch_warnings():
             # The names come from the evidence, so they are not typos.
-            warnings.filterwarnings("ignore", "This batch begins classifier")
+            warnings.filterwarnings("ignore", "The batch was recorded for a new classifier")
             added = [
                 monitor.add(batch_id, parts[name], at, corrects=corrects, allow_empty=allow_empty)
                 for name, monitor in monitors.items()
@@ -515,8 +545,8 @@ class Monitor(LedgerClient):
         near = [name for name in near if _digits(name) == _digits(self.classifier)]
         if near:
             warnings.warn(
-                f"This batch begins classifier {self.classifier!r}: did you mean {near[0]!r}? It "
-                "is recorded; if its name is a slip, add the batch again to the right one.",
+                f"The batch was recorded for a new classifier, {self.classifier!r}. If you "
+                f"meant {near[0]!r}, add the batch again under that name.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -528,17 +558,31 @@ class Monitor(LedgerClient):
             if FORECASTS not in entry.batch_forms:
                 got = getattr(evidence, "dims", type(evidence).__name__)
                 todo = "pass `from_probabilities(actual, p)`, or online.forecast_table(actual, p)"
-                allowed = "(actual, bin), as there are edges"
-                raise fail("not forecasts", got, allowed, todo, TypeError)
+                raise fail(
+                    "These are not forecasts: {}",
+                    got,
+                    "dimensions actual and bin, because there are edges",
+                    todo,
+                    TypeError,
+                )
             like = (xr.DataArray() if like is None else like).assign_attrs(edges=self.edges)
         if entry.as_batch is None:
             names = [each.name for each in TYPES if each.as_batch is not None]
-            todo = "pass the predictions, scores or answers of the examples of this batch"
-            raise fail(f"a monitor takes no {entry.name}", ..., names, todo, TypeError)
+            raise fail(
+                f"A monitor does not support evidence of type {entry.name}",
+                ...,
+                names,
+                "pass the predictions, scores or attempts of this batch",
+                TypeError,
+            )
         table = entry.as_batch(evidence, like)
         if encoding_of(table) == COUNTS and not table.values.any() and not may_be_empty:
-            todo = "leave it out, or pass `allow_empty=True` to record that there were none"
-            raise fail("the batch has no examples", 0, "at least one example", todo)
+            raise fail(
+                "The batch has no examples",
+                ...,
+                "",
+                "leave it out, or pass `allow_empty=True` to record a batch without examples",
+            )
         if not self._is_prior_checked:
             self._check_prior(table)
             self._is_prior_checked = True
@@ -616,8 +660,12 @@ class Monitor(LedgerClient):
         if moment is not None:
             is_recorded = entries.recorded_at <= moment
             if not is_recorded.any():
-                first = f"a moment from {entries.recorded_at[0]} on"
-                raise fail("no batch had been recorded by then", moment, first, "ask of later")
+                raise fail(
+                    "No batch had been recorded by {}",
+                    moment,
+                    "",
+                    f"choose a time from {entries.recorded_at[0]} on",
+                )
             entries = Entries(*(part[is_recorded] for part in entries))
         index = entries.current(self._order)
         coords = {
@@ -767,8 +815,12 @@ class Monitor(LedgerClient):
         """Return the evidence of all batches that are not corrected, for this encoding."""
         like, batches, coords = self._in_force()
         if encoding_of(like) != encoding:
-            what = f"the batches are {encoding_of(like)}"
-            raise fail(what, ..., f"a monitor of {encoding}", "ask for its batches()")
+            raise fail(
+                f"The batches are {encoding_of(like)}, not {encoding}",
+                ...,
+                "",
+                "use the monitor's batches()",
+            )
         of_units = {name: coords[name] for name in ("step", "batch_id", "at")}
         add: Any = type_of(like).add
         return add(batches.tolist(), like, of_units)
@@ -913,8 +965,13 @@ class Monitor(LedgerClient):
         from bayescm.online.updating import as_prior
 
         if self.encoding not in (COUNTS, FORECASTS):
-            todo = "use summary, or any function of bayescm on evidence()"
-            raise fail(f"{self.encoding} have no table of counts", ..., "counts", todo, TypeError)
+            raise fail(
+                f"{self.encoding} have no table of counts",
+                ...,
+                "",
+                "use summary, or another function of bayescm with evidence()",
+                TypeError,
+            )
         tables = self._current(rules)
         prior = as_prior(self._concentration, tables)
         return xr.Dataset({"concentration": prior, "counts": tables})
@@ -1009,8 +1066,13 @@ class Monitor(LedgerClient):
 
         if of != "parameter" and (encoding := self.encoding) != COUNTS:
             name = encoding.replace("_", " ")
-            what, todo = f"a monitor of {name} has no predictive distribution", "leave `of` out"
-            raise fail(what, of, "'parameter'", todo)
+            todo = "leave `of` out"
+            raise fail(
+                f"`of={of!r}` is not available: a monitor of {name} has no predictive distribution",
+                ...,
+                "",
+                todo,
+            )
         batches = self.batches()
         current, measures = self._current_after_each(batches, rules), self._measures(batches)
         if last is not None:
@@ -1329,11 +1391,13 @@ def _check_rules_of(batches, rules):
     unfit = [name for name in asked if name not in has]
     if unfit and type_of(batches).one_by_one(batches):
         noun = type_of(batches).name
-        what = (
-            f"a monitor of {noun} has no rule {unfit[0]}: its posterior is sampled for each batch"
+        raise fail(
+            f"A monitor of {noun} has no rule {unfit[0]}, because its posterior is sampled "
+            "for each batch",
+            ...,
+            "rate, floor and horizon",
+            "set a floor, or compare two periods with bcm.summary",
         )
-        todo = "set a floor, or compare the evidence of two periods by bcm.summary"
-        raise fail(what, rules[unfit[0]], "rate, floor and horizon", todo)
     check_rules(rules)
 
 
@@ -1341,7 +1405,7 @@ def check_cells(cells: np.ndarray) -> None:
     """Raise an error if a cell is negative or not finite."""
     values = np.asarray(cells, float)
     if not np.isfinite(values).all() or (values < 0).any():
-        raise fail("cells are not numbers of examples", ..., "numbers >= 0", "correct the counts")
+        raise fail("Cells must be numbers >= 0", ..., "", "correct the counts")
 
 
 def _digits(name):

@@ -225,7 +225,7 @@ def unlikely_sums(measure: Any, before: SummedItems, batches: SummedItems) -> np
 def _check_whole_numbers(cells):
     if (cells != np.floor(cells)).any():
         todo = "count whole examples"
-        raise fail("fractional counts have no predictive distribution", ..., "whole numbers", todo)
+        raise fail("Fractional counts have no predictive distribution", ..., "", todo)
 
 
 def _tails(measure, cells, weights):

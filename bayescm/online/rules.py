@@ -69,7 +69,7 @@ from scipy import special
 
 from bayescm.answers.interval import resolve_measures
 from bayescm.distributions.base import Distribution
-from bayescm.evidence.counts import CELLS, as_counts
+from bayescm.evidence.counts import as_counts
 from bayescm.evidence.evidence_type import ChangeStatistic
 from bayescm.evidence.registry import type_of
 from bayescm.measures.catalogue import among, same
@@ -238,13 +238,17 @@ def evaluate_rules(
     entry = type_of(series.tables)
     rules = entry.alarm_rules(series.tables)
     if reference is not None and "reference" not in rules:
-        what, allowed = f"batches of {entry.name} have no reference period", "a floor"
-        raise fail(what, reference, allowed, "leave `reference` out")
+        raise fail(
+            f"`reference` is not available for batches of {entry.name}",
+            ...,
+            "",
+            "leave `reference` out, or set a floor",
+        )
     if "calibration" in rules:
         return _of_forecasts(series, measures, rules, rate, horizon, floor, tolerance)
     if tolerance is not None:
-        what, todo = "a tolerance is of probabilities", "leave `tolerance` out, or set a floor"
-        raise fail(what, tolerance, "no tolerance", todo)
+        todo = "leave `tolerance` out, or set a floor"
+        raise fail("`tolerance` is only available for probabilities", ..., "", todo)
     resolved = series.resolve(measures)
     floors = _floors_of_values(floor, resolved, series)
     period = _reference_period(series, reference)
@@ -955,11 +959,11 @@ def _estimates(posterior, measure, column):
 _SENTENCES = {
     "change": "the {changing} have changed: {measure} {estimate}, {limit} before (Bayes factor "
     "{value})",
-    "batch": "{measure} of one batch {estimate}, where {limit} was to be expected (chance {value})",
+    "batch": "{measure} of one batch {estimate}, {limit} was expected (chance {value})",
     "reference": "{measure} of {span} {estimate}, worse than {limit} in the reference "
     "(probability {value})",
     "floor": "{measure} of {span} {estimate}, {side} the floor {limit} (probability {value})",
-    "calibration": "{measure} of {span} {estimate}, beyond the {limit} that is tolerated "
+    "calibration": "{measure} of {span} {estimate}, beyond the tolerance {limit} "
     "(probability {value})",
 }
 
@@ -1016,17 +1020,21 @@ def check_rules(rules: Mapping[str, Any]) -> None:
             todo = suggest(name, _KEYWORDS) or "leave it out"
             if name in ("measure", "measures"):
                 todo = "pass measures to the monitor: Monitor(store, classifier, `measures=['f1']`)"
-            raise fail("the rules of alarms have no such keyword", name, _KEYWORDS, todo, TypeError)
+            raise fail("Alarms have no keyword {}", name, _KEYWORDS, todo, TypeError)
 
 
 def check_rate(rate: float, horizon: int) -> None:
     """Raise an error if the rate of false alarms or its horizon is invalid."""
     if not isinstance(rate, int | float | np.number) or not 0 < rate < 1:
-        todo = "pass `rate=0.05` for one stream in twenty with a false alarm"
-        raise fail("rate must lie between 0 and 1", rate, "0 < rate < 1", todo)
+        raise fail(
+            "`rate` must be between 0 and 1",
+            rate,
+            "",
+            "pass `rate=0.05` for a false alarm in one of twenty streams",
+        )
     if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
         todo = "pass `horizon=1000`"
-        raise fail("horizon must be a number of batches", horizon, "1 or more", todo)
+        raise fail("`horizon` must be a number of batches, 1 or more", horizon, "", todo)
 
 
 def _floors(floor, measures):
@@ -1082,7 +1090,7 @@ def floor_of(floor: Any, name: str, label: str) -> float | None:
 
 def _check_tolerance(size):
     if not isinstance(size, int | float | np.number) or not 0 <= size < np.inf:
-        raise fail("a tolerance must not be negative", size, "a number >= 0", "pass 0.02")
+        raise fail("A tolerance must be a number >= 0", size, "", "pass 0.02")
     return float(size)
 
 
@@ -1093,8 +1101,12 @@ def _limits(noun, limits, measures, check):
     for alias, size in limits.items():
         indices = among(measures, alias)
         if not indices:
-            what = f"a {noun} for a measure that is not monitored"
-            raise fail(what, alias, names, "monitor it too")
+            raise fail(
+                f"There is a {noun} for {{}}, which is not monitored",
+                alias,
+                names,
+                "add the measure to the monitor",
+            )
         by_name |= dict.fromkeys([names[index] for index in indices], check(size))
     return by_name
 
@@ -1113,12 +1125,14 @@ def _reference_period(series, reference):
         first, last = int(reference), counts.sizes["step"]
         if first < 1:
             allowed = "counts, or a number of first batches"
-            raise fail("no such reference period", reference, allowed, "pass `reference=10`")
+            raise fail(f"`reference` must be {allowed}", reference, "", "pass `reference=10`")
         first = min(first, last)  # no batch is compared with an incomplete reference
         return first, counts[:first].sum("step", keep_attrs=True)
     if encoding_of(counts) != COUNTS:
         todo = "pass `reference=10` for the first ten batches"
-        raise fail("a reference of items is of batches", ..., "their number", todo, TypeError)
+        raise fail(
+            "The reference of item scores must be a number of batches", ..., "", todo, TypeError
+        )
     reference = as_counts(reference)
     if reference.ndim != 2:
         raise _not_a_single_table(reference)
@@ -1130,12 +1144,19 @@ def _check_same_labels(reference, counts):
     got, allowed = reference.indexes["actual"].tolist(), counts.indexes["actual"].tolist()
     if got != allowed:
         todo = "give both the same labels"
-        raise fail("the reference has different labels", got, str(allowed), todo)
+        raise fail(
+            "The reference has the labels {}, but the batches have others", got, str(allowed), todo
+        )
 
 
 def _not_a_single_table(reference):
     todo = "sum over its batches: reference.sum('step')"
-    return fail("the reference must be a single table", reference.dims, str(CELLS), todo)
+    return fail(
+        "The reference must be a single table, but it has the dimensions {}",
+        reference.dims,
+        "",
+        todo,
+    )
 
 
 # Posterior probabilities of being below a floor, or worse than in a reference period

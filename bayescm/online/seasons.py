@@ -18,7 +18,7 @@ def check_season(season: Any) -> Any:
     if isinstance(season, str):
         if season not in PARTS_OF_TIME:
             allowed = f"a number of batches, or one of {', '.join(PARTS_OF_TIME)}"
-            raise fail("unknown season", season, allowed, "pass `season='weekday'`")
+            raise fail(f"`season` must be {allowed}", season, "", "pass `season='weekday'`")
         return season
     return check_whole("season", season, 2, "batches", 7)
 
@@ -40,6 +40,6 @@ def phases(season: Any, batch_ids: np.ndarray, at: np.ndarray) -> np.ndarray:
         return np.arange(len(batch_ids)) % season
     of_batch = {str(name): phase for name, phase in dict(season).items()}
     if missing := [name for name in batch_ids.tolist() if name not in of_batch]:
-        todo = "add them to the phases, or pass a part of the time such as `season='weekday'`"
-        raise fail("batches without a phase", missing[:5], "a phase for every batch", todo)
+        todo = "add them to the phases, or pass a part of the time, e.g. `season='weekday'`"
+        raise fail("The batches {} have no phase", missing[:5], "", todo)
     return pd.factorize(np.array([str(of_batch[name]) for name in batch_ids.tolist()]))[0]

@@ -44,15 +44,19 @@ def check_silence(silence: Any) -> np.timedelta64:
     """
     todo = "pass `silence='26h'`"
     if isinstance(silence, bool) or not isinstance(silence, str | timedelta | np.timedelta64):
-        raise fail("silence must be a time with its unit", silence, "26h, 1D", todo, TypeError)
+        raise fail(
+            "`silence` must be a time with its unit, e.g. 26h or 1D", silence, "", todo, TypeError
+        )
     try:
         if isinstance(silence, str) and silence.strip().replace(".", "").isdigit():
             raise ValueError
         limit = pd.Timedelta(silence)
     except ValueError:
-        raise fail("silence must be a time with its unit", silence, "26h, 1D", todo) from None
+        raise fail(
+            "`silence` must be a time with its unit, e.g. 26h or 1D", silence, "", todo
+        ) from None
     if pd.isna(limit) or limit <= pd.Timedelta(0):
-        raise fail("silence must be a time with its unit", silence, "more than 0", todo)
+        raise fail("`silence` must be more than 0", silence, "", todo)
     return limit.to_timedelta64().astype("<m8[us]")
 
 

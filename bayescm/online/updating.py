@@ -91,7 +91,12 @@ def update(
     check_forgetting(forgetting)
     if "step" in counts.dims:
         todo = "update with one batch at a time, or use accumulate for all steps at once"
-        raise fail("a batch must not have steps", counts.dims, "counts without a dim step", todo)
+        raise fail(
+            "A batch must not have the dimension step; it has the dimensions {}",
+            counts.dims,
+            "",
+            todo,
+        )
     earlier: Any = state["counts"]
     counts = _like_state(counts, earlier)
     if counts.dims == earlier.dims and _same_members(counts, earlier):
@@ -101,9 +106,12 @@ def update(
     try:
         counts, earlier = xr.align(counts, _times(earlier, forgetting), join="exact", copy=False)
     except ValueError as problem:
-        what = "the batch has different members from the state"
-        todo = "update the same ones every time"
-        raise fail(what, problem, "the same coordinates", todo) from None
+        raise fail(
+            "The batch and the state have different members: {}",
+            problem,
+            "",
+            "update with the same members every time",
+        ) from None
     total = (counts + earlier).rename("counts")
     return xr.Dataset({"concentration": state["concentration"], "counts": total})
 
@@ -128,8 +136,13 @@ def _as_state(state: Any) -> xr.Dataset:
         return xr.Dataset({"concentration": prior, "counts": xr.zeros_like(prior, dtype=np.int64)})
     if not isinstance(state, xr.Dataset) or not {"concentration", "counts"} <= set(state):
         todo = "start from a prior: update(bcm.priors.jeffreys(counts), counts)"
-        allowed = "what update returned, or a prior"
-        raise fail("not a state", type(state).__name__, allowed, todo, TypeError)
+        raise fail(
+            f"The state must be the result of update, or a prior, not a {type(state).__name__}",
+            ...,
+            "",
+            todo,
+            TypeError,
+        )
     return state
 
 
@@ -137,12 +150,21 @@ def _like_state(counts, earlier):
     """Return a batch in the order of the state's labels, without additional coordinates."""
     labels = earlier.indexes["actual"]
     if set(counts.indexes["actual"].tolist()) != set(labels.tolist()):
-        todo = "make counts with `labels=[...]` of all classes, and the prior from those counts"
-        what, got = "the batch has different labels from the state", counts.indexes["actual"]
-        raise fail(what, got.tolist(), str(labels.tolist()), todo)
+        got = counts.indexes["actual"]
+        raise fail(
+            "The batch has the labels {}, but the state has others",
+            got.tolist(),
+            str(labels.tolist()),
+            "build counts with `labels=[...]` for all classes, and the prior from these counts",
+        )
     if positive(counts) != positive(earlier):
-        what, allowed = "the batch has a different positive class", repr(positive(earlier))
-        raise fail(what, positive(counts), allowed, f"pass `positive={allowed}`")
+        allowed = repr(positive(earlier))
+        raise fail(
+            "The batch has the positive class {}, but the state has another",
+            positive(counts),
+            "",
+            f"pass `positive={allowed}`",
+        )
     if not counts.indexes["actual"].equals(labels):
         counts = by_labels(counts, labels)
     scalars = [name for name, coord in counts.coords.variables.items() if not coord.ndim]

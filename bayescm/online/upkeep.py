@@ -216,8 +216,7 @@ def restore(path: str | os.PathLike, store: str | os.PathLike) -> pd.DataFrame:
             return backup(copy, file)
         with Ledger(store) as ledger:
             if ledger.classifiers() or ledger.challenges():
-                todo = "give it an empty database"
-                raise fail("the store is not empty", ..., "no batches", todo)
+                raise fail("The store is not empty", ..., "", "use an empty database")
             _copy_rows(copy, ledger)
             return verify(ledger)
 
@@ -248,10 +247,10 @@ def _new_file(path: str | os.PathLike) -> Iterator[Path]:
 def _refuse_existing(path):
     for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         if file.exists():
-            todo = "take another name, or move it away"
-            raise fail("there is a file of this name", str(file), "a new file", todo)
+            todo = "choose another name, or move the file"
+            raise fail("The file {} already exists", str(file), "", todo)
     if not path.parent.is_dir():
-        raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
+        raise fail("The folder {} does not exist", str(path.parent), "", "create it first")
 
 
 def _copy_pages(source, part):

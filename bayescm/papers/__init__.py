@@ -83,12 +83,12 @@ def run_paper(
         ours = (
             "the package's own simulations are run in its source tree: python docs/validation NAME"
         )
-        raise fail("unknown paper", name, names, f"{suggest(name, names)} {ours}".strip())
+        raise fail("Unknown paper {}", name, names, f"{suggest(name, names)} {ours}".strip())
     work = import_module(f"bayescm.papers.{name.replace('-', '_')}")
     if table is not None:
         check_choice("table", table, list(work.TABLES))
     elif case is not None and len(work.TABLES) > 1:
-        raise fail("a case needs a table", case, work.TABLES, "pass a table too")
+        raise fail(f"`case={case!r}` needs a table", ..., work.TABLES, "pass a table too")
     path = None if out is None else _check_out(Path(out))
     journal = None if path is None else path.with_name(path.name + ".journal")
     options = {"replications": replications, "seed": seed, "jobs": jobs, "journal": journal}
@@ -108,9 +108,11 @@ def run_paper(
 
 def _check_out(path):
     if path.suffix not in (".csv", ".parquet"):
-        raise fail("unknown file format", str(path), "a name in .csv or .parquet", "rename it")
+        raise fail(
+            "The output must have a name ending in .csv or .parquet", str(path), "", "rename it"
+        )
     if not path.parent.is_dir():
-        raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
+        raise fail("The folder {} does not exist", str(path.parent), "", "create it first")
     return path
 
 

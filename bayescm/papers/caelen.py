@@ -260,7 +260,7 @@ def experiment(name: str, data: str | None = None) -> Experiment | Repeated:
     check_choice("table of cases", name, TABLES[1:])
     if data is None:
         todo = "pass `data=` (on the command line --data) with the folder of the UCI files"
-        raise fail("the experiment needs data files", data, "a folder", todo)
+        raise fail("The experiment needs a folder of data files", ..., "", todo)
     if name == "figure 4":
         simulate = partial(f1_values, folder=data)
         return Repeated("caelen", {number: (number,) for number in (6, 13)}, simulate, table=name)

@@ -136,7 +136,7 @@ def find_file(name: str, source: str, folder: str | None) -> Path:
             return directory / name
     form = "gzipped, without a header" if name.endswith(".gz") else "without a header"
     raise fail(
-        f"the data file {name} is missing",
+        f"The data file {name} is missing in {{}}",
         folder,
         f"a folder that has it: the UCI archive's {source}, {form}",
         "download it and pass `data=` (on the command line --data) with its folder",

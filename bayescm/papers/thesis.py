@@ -243,7 +243,12 @@ def table(
     if name == "dependent":
         return run_experiment(DEPENDENT, case, **options).assign(table=name)
     if case is not None and case not in range(1, len(SIZES) + 1):
-        raise fail("no such case", case, f"1 to {len(SIZES)}", "leave it out to have all")
+        raise fail(
+            f"Unknown case {{}}: the cases are 1 to {len(SIZES)}",
+            case,
+            "",
+            "leave it out to run all",
+        )
     coverage = coverage_of_proportions if name == "5" else coverage_of_f1
     sizes = SIZES if case is None else [SIZES[case - 1]]
     return pd.concat([coverage(size) for size in sizes], ignore_index=True).assign(table=name)

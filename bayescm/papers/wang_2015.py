@@ -53,7 +53,7 @@ MODES = (0.3, 0.4, 0.45, 0.5, 0.6, 0.8, 0.9, 0.95)
 def skewness(table: int, case: int | None = None) -> pd.DataFrame:
     """Return Pearson's (``sk2``) and the moment skewness (``sk1``) of F1, Table 2 or 3."""
     if case is not None and case not in range(1, 7):
-        raise fail("no such case", case, "1 to 6", "leave it out to have all")
+        raise fail("Unknown case {}: the cases are 1 to 6", case, "", "leave it out to run all")
     cells, heads = (_cells_of_rates, SIZES) if table == 2 else (_cells_of_mode, MODES)
     ours = []
     for number in range(1, 7) if case is None else [case]:

@@ -258,7 +258,12 @@ def table(
     """
     check_choice("table", name, list(TABLES))
     if case is not None:
-        raise fail(f"table {name} has no cases", case, "None", "leave `case` out")
+        raise fail(
+            f"Table {name} has no cases, so `case={case!r}` has no effect",
+            ...,
+            "",
+            "leave `case` out",
+        )
     frame = run_experiment(experiment(data), int(name), **options).drop(columns="case")
     theirs: Any = published("yuan_jiang")
     theirs = theirs[theirs["table"] == int(name)].drop(columns="table")

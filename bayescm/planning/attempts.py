@@ -153,15 +153,24 @@ def simulated_widths(
 def _of_one_system(evidence, measure, concentration):
     """Return the posterior of a single system, and the measure."""
     if dims := slice_dims(evidence):
-        raise fail("a plan is of one slice", dims, "none", "make the attempts of one of them")
+        raise fail(
+            "A plan needs attempts of one slice; the evidence has slices along {}",
+            dims,
+            "",
+            "select one slice",
+        )
     posterior = cast(RepeatedItems, repeated_items(evidence, concentration=concentration))
     if posterior.reach < 2:
-        todo = 'plan the number of items: planning.plan("accuracy", `width=0.1`, `expect=0.8`)'
-        what = "one attempt at an item does not tell what more of them would"
-        raise fail(what, posterior.reach, "2 attempts or more at most items", todo)
+        raise fail(
+            "Items with one attempt each do not show how attempts at an item vary",
+            ...,
+            "",
+            "collect two attempts at most items, or plan the number of items: "
+            'planning.plan("accuracy", `width=0.1`, `expect=0.8`)',
+        )
     if len(posterior.n_right) > 1:
         todo = "select one: evidence.sel(classifier=...)"
-        raise fail("a plan is of one system", posterior.names, "one", todo)
+        raise fail("A plan needs attempts of one system", posterior.names, "", todo)
     (resolved,) = of_variable(measure, posterior.measured_variable)
     return posterior, resolved
 

@@ -83,8 +83,12 @@ def plan_comparison(
     resolved = resolve(measure)
     name, weight = resolved.__name__, _WEIGHTS.get(resolved.form)
     if weight is None:
-        allowed = "accuracy, recall, specificity"
-        raise fail("cannot plan a comparison in this measure", name, allowed, "choose one of these")
+        raise fail(
+            "{} cannot be planned as a comparison",
+            name,
+            "",
+            "choose accuracy, recall or specificity",
+        )
     check_share("difference", difference, -margin if margin else 0.0)
     check_share("agreement", agreement)
     check_share("assurance", assurance)
@@ -94,10 +98,11 @@ def plan_comparison(
     discordance = 1 - agreement
     if abs(difference) > discordance:
         raise fail(
-            "classifiers that agree this often cannot differ this much",
-            {"difference": difference, "agreement": agreement},
-            "difference <= 1 - agreement",
-            "lower either",
+            f"A difference of {difference:g} is impossible with an agreement of "
+            f"{agreement:g}: it is at most 1 - agreement",
+            ...,
+            "",
+            "lower one of the two",
         )
     p_win = (discordance + difference) / discordance / 2
 

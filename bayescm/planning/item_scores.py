@@ -105,7 +105,7 @@ def plan_item_scores(
     """
     if (width is None) == (difference is None):
         todo = "pass `width=0.05`, or `difference=0.02`"
-        raise fail("one goal", [width, difference], "width or difference", todo)
+        raise fail("A plan needs exactly one of `width` and `difference`", ..., "", todo)
     check_share("assurance", assurance)
     check_prob(prob), check_kind(kind), check_seed(random_seed)
     check_whole("replications", replications, 100, "sets of items", 400)
@@ -122,16 +122,16 @@ def plan_item_scores(
         return _of_pairs(pilot, names, reference, asked)
     if reference is not None:
         todo = "leave it out"
-        raise fail("a reference is of three systems or more", reference, "none", todo)
+        raise fail(
+            f"`reference={reference!r}` has no effect with fewer than three systems", ..., "", todo
+        )
     posterior, cluster = _pilot(pilot, difference is not None)
     score = _values(posterior.score)
     units = len(score) if cluster is None else cluster.max() + 1
     if difference is not None:
         check_number("difference", difference, usual=0.02)
         if not difference:
-            raise fail(
-                "no difference shows as 0", difference, "not 0", "pass e.g. `difference=0.02`"
-            )
+            raise fail("`difference` must not be 0", difference, "", "pass e.g. `difference=0.02`")
     else:
         check_number("width", width, 0.0, usual=0.05)
 
@@ -168,7 +168,7 @@ def plan_item_scores(
 def _of_pairs(pilot, names, reference, asked):
     """Return a row for each pair of systems, or for each system and the reference."""
     if reference is not None and reference not in names:
-        raise fail("the reference is not a classifier", reference, names, suggest(reference, names))
+        raise fail("The reference {} is not a system", reference, names, suggest(reference, names))
     pairs = list(combinations(names, 2))
     if reference is not None:
         pairs = [(name, reference) for name in names if name != reference]
@@ -199,29 +199,55 @@ def _pilot(pilot, paired):
     pilot = as_item_scores(pilot)
     score = np.atleast_2d(pilot["item_score"].values)
     if dims := slice_dims(pilot):
-        raise fail("a plan is of one slice", dims, "none", "make the scores of one of them")
+        raise fail(
+            "A plan needs scores of one slice; the evidence has slices along {}",
+            dims,
+            "",
+            "select one slice",
+        )
     if "weight" in pilot:
-        todo = "leave `weights=` out where items are drawn alike"
-        raise fail("a plan is of items that count alike", "weights", "none", todo)
+        raise fail(
+            "A plan needs items with equal weights, but the pilot has weights",
+            ...,
+            "",
+            "leave `weights=` out if all items are equally likely to be sampled",
+        )
     if "judge_score" in pilot:
-        todo = "pilot.drop_vars('judge_score') plans for people's scores without a judge"
-        raise fail("a plan is of scores of people", "a judge", "none", todo)
+        raise fail(
+            "A plan needs scores from people only, but the pilot has scores from a judge",
+            ...,
+            "",
+            "use pilot.drop_vars('judge_score') to plan for people's scores without a judge",
+        )
     if paired and len(score) != 2:
-        todo = "pass the scores of two systems, or a width"
-        raise fail("a difference is of two systems", len(score), "two", todo)
+        raise fail(
+            "A difference needs two systems; the pilot has {}",
+            len(score),
+            "",
+            "pass the scores of two systems, or pass `width`",
+        )
     has_value = ~np.isnan(score).any(axis=0)
     pilot, values = pilot.isel(item=has_value), _values(score[:, has_value])
     cluster = clusters_of(pilot)
     if cluster is not None:
         _, cluster = np.unique(cluster, return_inverse=True)
         if (clusters := cluster.max(initial=-1) + 1) < _FEWEST_ITEMS:
-            allowed = f"{_FEWEST_ITEMS} clusters or more"
-            what = "a small pilot for a width or a difference by clusters (group)"
-            raise fail(what, clusters, allowed, "score items of more clusters")
+            raise fail(
+                f"The pilot has only {clusters} clusters (group); a plan needs at least "
+                f"{_FEWEST_ITEMS}",
+                ...,
+                "",
+                "score items of more clusters",
+            )
     if len(values) < _FEWEST_ITEMS:
-        raise fail("a small pilot", len(values), f"{_FEWEST_ITEMS} items or more", "score more")
+        raise fail(
+            f"The pilot has only {len(values)} items; a plan needs at least {_FEWEST_ITEMS}",
+            ...,
+            "",
+            "score more items",
+        )
     if not np.ptp(values):
-        raise fail("all items of the pilot have the same score", values[0], "several", "score more")
+        raise fail("All items of the pilot have the score {}", values[0], "", "score more items")
     return item_scores(pilot, concentration=_PSEUDO_ITEMS), cluster
 
 

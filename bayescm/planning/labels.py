@@ -109,8 +109,12 @@ def plan_labels(
     total = check_whole("budget", budget, 1, "labels", 50)
     now = total if batch is None else min(total, check_whole("batch", batch, 1, "labels", 50))
     if not posterior.unlabelled.any():
-        todo = "there is nothing to plan; ask for the measure"
-        raise fail("nothing is left to label", 0, "unlabelled examples", todo)
+        raise fail(
+            "Every example is labelled, so there is nothing to plan",
+            ...,
+            "",
+            "use bayescm.interval for the measure",
+        )
     (resolved,) = as_measures([measure], posterior.counts)
     check_prob(prob)
     rng = np.random.default_rng(check_seed(random_seed))
@@ -138,11 +142,15 @@ def _stratified_posterior(evidence, concentration) -> PartlyLabelled:
     """Return the posterior of a single set of examples, or raise an error without strata."""
     if not has_strata(evidence):
         todo = "make it with `from_partly_labelled(actual, predicted, judge)`"
-        raise fail("this evidence has no strata of a judge", ..., "partly labelled", todo)
+        raise fail("A plan of labels needs partly labelled examples with a judge", ..., "", todo)
     posterior = partly_labelled(evidence, concentration=concentration)
     if posterior.unlabelled.ndim > 1:
-        todo = "plan for each member by itself"
-        raise fail("several sets of examples", posterior.unlabelled.shape[:-1], "one", todo)
+        raise fail(
+            "The evidence has several sets of examples, of shape {}",
+            posterior.unlabelled.shape[:-1],
+            "",
+            "plan for each set separately",
+        )
     return posterior
 
 
@@ -250,8 +258,12 @@ def choose(
     answers, labelled = judgements(actual, predicted, judge, **options)
     missing = sorted({*answers, "label_next"} - {*plan})
     if missing:
-        todo = "pass the data that the plan was made of"
-        raise fail("the plan lacks columns of these data", missing, list(plan), todo)
+        raise fail(
+            "The plan lacks the columns {} of these data",
+            missing,
+            "",
+            "pass the data that the plan was made from",
+        )
     positions = []
     for stratum, number in zip(
         plan[[*answers]].itertuples(index=False), plan["label_next"], strict=True
@@ -259,9 +271,13 @@ def choose(
         inside = [answers[name] == value for name, value in zip(answers, stratum, strict=True)]
         unlabelled = np.flatnonzero(np.logical_and.reduce(inside) & ~labelled)
         if len(unlabelled) < number:
-            what = f"a stratum holds {len(unlabelled)} unlabelled examples"
-            todo = "pass the data that the plan was made of"
-            raise fail(what, tuple(stratum), f"at least {number}", todo)
+            raise fail(
+                f"The stratum {{}} has {len(unlabelled)} unlabelled examples, but the plan "
+                f"needs {number}",
+                tuple(stratum),
+                "",
+                "pass the data that the plan was made from",
+            )
         positions.append(rng.choice(unlabelled, number, replace=False))
     return np.sort(np.concatenate(positions))
 
@@ -318,7 +334,7 @@ def labels_worth(
     """
     if not is_partly_labelled(evidence):
         todo = "make it with `from_partly_labelled(actual, predicted, judge)`"
-        raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
+        raise fail("This evidence has no unlabelled examples", ..., "", todo)
     question = Question(
         "parameter", None, model, concentration, positive, draws, random_seed, None, keywords
     )

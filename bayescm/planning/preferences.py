@@ -182,7 +182,9 @@ def plan_preferences(
     """
     check_prob(prob)
     if not check_number("width", width, 0, usual=0.1) < 1:
-        raise fail("the width of a win rate is too large", width, "0 < width < 1", "pass width=0.1")
+        raise fail(
+            "`width` of a win rate must be between 0 and 1", width, "", "pass e.g. `width=0.1`"
+        )
     pilot = _pilot(votes, {"spread": spread, "first": first, "ties": ties})
     target = _places(pilot.posterior.names, difference)
     now = pilot.width(pilot.precision, *target, prob)
@@ -206,8 +208,12 @@ def _fewest(expected, width):
     while expected(high) > width:
         high *= 4
         if high > _MOST:
-            todo = "ask for a wider interval, or for other systems"
-            raise fail("more votes than anybody collects", f"above {_MOST:,}", "", todo)
+            raise fail(
+                f"The plan needs more than {_MOST:,} votes",
+                ...,
+                "",
+                "choose a wider interval, or other systems",
+            )
     if expected(1) <= width:
         return 1
     return int(np.ceil(brentq(lambda number: expected(number) - width, 1, high, xtol=0.5)))
@@ -286,14 +292,20 @@ def plan_pairs(
 def _places(names: list[str], difference: Sequence[str]) -> tuple[int, int]:
     """Return the indices of two systems."""
     if isinstance(difference, str) or len(difference) != 2:
-        todo = 'pass difference=("a", "b")'
-        raise fail("a difference is of two systems", difference, "two names", todo)
+        raise fail(
+            "`difference` must name two systems",
+            difference,
+            "",
+            'pass e.g. `difference=("a", "b")`',
+        )
     for name in difference:
         if str(name) not in names:
-            raise fail("no such system", name, names, suggest(str(name), names))
+            raise fail("Unknown system {}", name, names, suggest(str(name), names))
     first, second = (names.index(str(name)) for name in difference)
     if first == second:
-        raise fail("a difference is of two systems", difference, "two names", "name another one")
+        raise fail(
+            "`difference` must name two different systems", difference, "", "name another one"
+        )
     return first, second
 
 

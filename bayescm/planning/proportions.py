@@ -131,11 +131,13 @@ def plan(
     0  1147  examples     226      0.389
     """
     if isinstance(measure, Sequence) and not isinstance(measure, str):
-        todo = (
-            "plan each on its own, or, to show that sensitivity and specificity exceed what is "
-            "required, both at once by planning.plan_above"
+        raise fail(
+            "A width can be planned for one measure only; got {}",
+            list(measure),
+            "",
+            "plan each measure separately, or use planning.plan_above to show that "
+            "sensitivity and specificity both exceed a value",
         )
-        raise fail("a width is planned of one measure", list(measure), "one", todo)
     check_prob(prob), check_kind(kind)
     of_counts = pilot is None or type_of(pilot) is COUNTS
     if of_counts:
@@ -144,17 +146,23 @@ def plan(
         check_number("width", width, 0, usual=0.1)
     check_share("assurance", assurance)
     if (expect is None) == (pilot is None):
-        what = "nothing says which value is plausible"
+        what = "The plan needs a plausible value or a pilot"
         if expect is not None:
-            what = "a plausible value, and a pilot beside it"
-        todo = "pass a value, `expect=0.85`, or the counts of a pilot, `pilot=from_cells(...)`"
-        raise fail(what, ..., "either expect or pilot", todo)
+            what = "`expect` and `pilot` cannot be combined"
+        todo = (
+            "pass a plausible value, `expect=0.85`, or counts of a pilot, `pilot=from_cells(...)`"
+        )
+        raise fail(what, ..., "", todo)
     if not of_counts:
         from bayescm.planning.resampled_pilots import plan_like
 
         if prevalence is not None:
-            todo = "leave it out: the test sets have as many positives as the pilot on average"
-            raise fail("a prevalence has no effect with this pilot", prevalence, "counts", todo)
+            raise fail(
+                "`prevalence` has no effect with a pilot of counts",
+                ...,
+                "",
+                "leave it out: the test sets have the prevalence of the pilot on average",
+            )
         return plan_like(
             pilot,
             measure,
@@ -266,8 +274,12 @@ def _is_proportion(measure, pilot):
 def _prior(measure):
     """Return the default prior of a proportion, a beta distribution."""
     if not measure.unit:
-        what = f"{measure.__name__} is not one proportion"
-        raise fail(what, ..., "e.g. recall, specificity or accuracy", "choose one of these")
+        raise fail(
+            f"{measure.__name__} is not one proportion",
+            ...,
+            "",
+            "choose e.g. recall, specificity or accuracy",
+        )
     return dirichlet_multinomial(np.zeros((2, 2))).exact_distribution(measure)
 
 
@@ -327,10 +339,14 @@ def _concentration(pilot):
     if not isinstance(pilot, xr.DataArray) or pilot.ndim > 2:
         got = pilot.dims if isinstance(pilot, xr.DataArray) else type(pilot).__name__
         todo = "select one matrix, or sum over the others"
-        raise fail("a pilot is one matrix of counts", got, "dims (actual, predicted)", todo)
+        raise fail("A pilot must be one confusion matrix", got, "", todo)
     if "prevalence" in pilot.coords:
-        got, todo = pilot.coords["prevalence"].values, "pass the counts as they were drawn"
-        raise fail("a pilot with a set prevalence", got, "that of the sample", todo)
+        raise fail(
+            "The pilot has a set prevalence; a plan needs the sampled one",
+            ...,
+            "",
+            "pass the counts as they were sampled",
+        )
     if pilot.name == "concentration":
         return np.asarray(align(pilot, pilot), float)
     return dirichlet_multinomial(pilot).concentration
@@ -357,10 +373,11 @@ def _simulator(measure, pilot, prob, kind, replications, random_seed):
 
     if pilot is None:
         raise fail(
-            f"{measure.__name__} is not one proportion, so that one expected value does not fix it",
-            "expect",
-            "`pilot=counts` of a pilot, or a concentration",
-            "pass `pilot=bayescm.priors.elicit(...)` with three plausible measures",
+            f"{measure.__name__} is not one proportion, so one value does not determine it",
+            ...,
+            "",
+            "pass the counts of a pilot, `pilot=counts`, or a concentration from "
+            "bayescm.priors.elicit(...) with three plausible measures",
         )
     check_true_negatives(pilot, "the number of examples of a plan")
     concentration = _concentration(pilot)
@@ -374,8 +391,12 @@ def _simulator(measure, pilot, prob, kind, replications, random_seed):
         counts = from_matrix(tables, labels=labels, positive=positive)
         bounds = interval(counts, measure, prob=prob, kind=kind)
         if "class" in bounds.dims:
-            todo = f"pass e.g. {measure.__name__}_macro"
-            raise fail(f"{measure.__name__} has a value for each class", ..., "one number", todo)
+            raise fail(
+                f"{measure.__name__} has one value per class; a plan needs one number",
+                ...,
+                "",
+                f"use e.g. {measure.__name__}_macro",
+            )
         return (bounds.sel(bound="upper") - bounds.sel(bound="lower")).values
 
     return simulate
@@ -490,8 +511,9 @@ def _tooth(above):
 def _one_per_measure(name, numbers, measures):
     values: Any = np.ravel(numbers).tolist()
     if len(values) != len(measures):
-        allowed = f"{len(measures)}, one for each measure"
-        raise fail(f"{name} has another number of values", numbers, allowed, "pass a list")
+        raise fail(
+            f"{name} must have {len(measures)} values, one per measure", numbers, "", "pass a list"
+        )
     for value in values:
         check_share(name, value)
     return values
@@ -500,11 +522,15 @@ def _one_per_measure(name, numbers, measures):
 def _check_both_classes(units, prevalence):
     """Raise an error unless one measure refers to the positives and the other to the negatives."""
     if sorted(map(str, units)) != ["negatives", "positives"]:
-        what = "measures are planned together if one is of the positives and one of the negatives"
-        raise fail(what, units, "e.g. sensitivity and specificity", "plan each on its own")
+        raise fail(
+            "One measure of the positives and one of the negatives can be planned together",
+            units,
+            "e.g. sensitivity and specificity",
+            "plan each measure separately",
+        )
     if prevalence is None:
         todo = "pass `prevalence=`, the proportion of positives in the test set"
-        raise fail("two measures need a prevalence", ..., "", todo)
+        raise fail("A plan for two measures needs a prevalence", ..., "", todo)
     check_share("prevalence", prevalence)
 
 
@@ -514,7 +540,11 @@ def _requirement_assurance(measure, above, expect, level):
     if not expect > above:
         todo = f"expect more than {above:g}, or require less"
         raise fail(
-            f"{measure.__name__} cannot be shown to exceed this", above, f"< {expect:g}", todo
+            f"{measure.__name__} cannot be shown to exceed {{}}, because the expected value "
+            f"is {expect:g}",
+            above,
+            "",
+            todo,
         )
 
     def suffices(x, n):
@@ -575,9 +605,12 @@ def _plan_of_both_classes(measures, goal, by_class, prevalence, assurance):
 def _check_one_class(measure, prevalence):
     """Raise an error unless a measure is a proportion of the positives or of the negatives."""
     if measure.unit not in ("positives", "negatives"):
-        what = f"a prevalence has no effect on a plan of {measure.__name__}"
-        allowed = "a measure of the positives or of the negatives, such as recall or specificity"
-        raise fail(what, prevalence, allowed, "leave it out")
+        raise fail(
+            f"`prevalence` has no effect on a plan for {measure.__name__}",
+            ...,
+            "",
+            "leave it out; it is for measures of one class, such as recall or specificity",
+        )
     check_share("prevalence", prevalence)
 
 
@@ -644,9 +677,11 @@ def operating_characteristics(
         or sizes[0] < 1
         or (np.diff(sizes) < 1).any()
     ):
-        raise fail("looks must be increasing sizes", looks, "e.g. [50, 100, 200]", "sort them")
+        raise fail("`looks` must be increasing sizes", looks, "", "sort them, e.g. [50, 100, 200]")
     if not 0 <= futility < 0.5:
-        raise fail("futility is out of range", futility, "0 <= futility < 0.5", "pass 0.05")
+        raise fail(
+            "`futility` must be at least 0 and below 0.5", futility, "", "pass e.g. `futility=0.05`"
+        )
     prior = _prior(resolved)
     rows = []
     for p in truth:

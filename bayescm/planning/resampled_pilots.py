@@ -54,8 +54,13 @@ def plan_like(
     """
     entry = type_of(pilot)
     if entry.resample is None:
-        what = f"nobody chooses the number of {entry.unit}"
-        raise fail(what, entry.name, "evidence of examples or items", "pass other evidence")
+        raise fail(
+            f"A size cannot be planned for evidence of type {entry.name}: nobody chooses "
+            f"its number of {entry.unit}",
+            ...,
+            "",
+            "pass evidence of examples or items",
+        )
     pilot = entry.canonical(pilot)
     sets = _SLOW_SETS.get(entry.name, _SETS) if replications is None else replications
     check_whole("replications", sets, 20, "test sets", _SETS)
@@ -65,7 +70,12 @@ def plan_like(
         return plan_item_scores(pilot, width=width, assurance=assurance, **asked)
     number, unit = entry.size(pilot), entry.unit
     if number < _FEWEST:
-        raise fail("a small pilot", number, f"{_FEWEST} {unit} or more", "collect more")
+        raise fail(
+            f"The pilot has only {number} {unit}; a plan needs at least {_FEWEST}",
+            ...,
+            "",
+            "collect more",
+        )
     by_items = entry is ATTEMPTS and not _names(pilot)
     if not by_items:
         entry.resample(pilot, _FEWEST, np.random.default_rng(0))  # raises an error for parts
@@ -93,8 +103,9 @@ def plan_like(
     how, error = f"{sets} simulated test sets", size_error(size, widths, assurance)
     if error > _LARGE_ERROR * size:
         warnings.warn(
-            f"The number {size:,} has an error of {error:,.0f}: the widths of the simulated test "
-            f"sets differ much. Pass replications={5 * sets} or a larger pilot.",
+            f"The size {size:,} has a Monte Carlo error of {error:,.0f}, because the "
+            f"simulated intervals differ much in width. Pass replications={5 * sets} or a "
+            "larger pilot.",
             UserWarning,
             stacklevel=4,
         )
@@ -130,7 +141,9 @@ def _simulator(pilot, measure, sets, *, prob, kind, random_seed):
                     continue  # the measure is undefined, e.g. recall without positives
         if np.isnan(widths).all():
             todo = "pass a larger pilot"
-            raise fail(f"no test set of {n} like the pilot has a value of", measure, "", todo)
+            raise fail(
+                f"{{}} is undefined in every simulated test set of size {n}", measure, "", todo
+            )
         # An undefined interval is not narrow enough.
         return np.where(np.isnan(widths), 2 * np.nanmax(widths), widths)
 
@@ -143,8 +156,12 @@ def _of_one(evidence, measure, *, prob, kind):
 
     bounds = interval(evidence, measure, prob=prob, kind=kind)
     if "class" in bounds.dims:
-        todo = f"pass e.g. {bounds.name}_macro"
-        raise fail(f"{bounds.name} has a value for each class", ..., "one number", todo)
+        raise fail(
+            f"{bounds.name} has one value per class; a plan needs one number",
+            ...,
+            "",
+            f"use e.g. {bounds.name}_macro",
+        )
     return bounds.name, np.ravel(bounds.sel(bound="upper") - bounds.sel(bound="lower"))
 
 
@@ -155,6 +172,10 @@ def _differences(evidence, measure, *, prob, kind):
     table = compare(evidence, measure, prob=prob, kind=kind)
     name = table["measure"].iloc[0]
     if "class" in table:
-        todo = f"pass e.g. {name}_macro"
-        raise fail(f"{name} has a value for each class", ..., "one number", todo)
+        raise fail(
+            f"{name} has one value per class; a plan needs one number",
+            ...,
+            "",
+            f"use e.g. {name}_macro",
+        )
     return f"difference of {name}", (table["upper"] - table["lower"]).to_numpy(float)

@@ -94,17 +94,27 @@ def size_error(n: int, widths: np.ndarray, assurance: float) -> float:
 def check_size(n: float) -> None:
     """Raise an error if a test set would exceed the largest size considered."""
     if n > LARGEST:
-        what = f"no sample size up to {LARGEST:,} reaches the goal"
+        what = f"No sample size up to {LARGEST:,} reaches the goal"
         raise fail(what, ..., "", "relax the goal")
 
 
 def check_share(name: str, value: Any, lowest: float = 0.0) -> None:
     """Raise an error unless the value is strictly between the lowest value and 1."""
-    allowed = f"{lowest:g} < {name} < 1"
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise fail(f"{name} must be a number", value, allowed, f"pass {allowed}", TypeError)
+        raise fail(
+            f"{name} must be a number between {lowest:g} and 1",
+            value,
+            "",
+            f"pass e.g. {name}={(lowest + 1) / 2:g}",
+            TypeError,
+        )
     if not lowest < value < 1:
-        raise fail(f"{name} is out of range", value, allowed, "pass a number between the two")
+        raise fail(
+            f"{name} must be between {lowest:g} and 1",
+            value,
+            "",
+            f"pass e.g. {name}={(lowest + 1) / 2:g}",
+        )
 
 
 def plan_table(measure, goal, assurance, n, unit, error, how):

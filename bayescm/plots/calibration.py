@@ -108,7 +108,7 @@ def plot_calibration(
                 axes.set_title(title, fontsize=9)
             _draw_curves(axes, members, prob, len(methods) > 1, looks, display_names)
             axes.legend(fontsize=8 if single else 7, loc="upper left")
-        holds = _HOLDS[methods.pop()] if len(methods) == 1 else "the legend says what each holds"
+        holds = _HOLDS[methods.pop()] if len(methods) == 1 else "see the legend for each band"
         covers = style.short_band_words(prob, simultaneous)
         page.heading(covers, holds, style.positive_class(evidence, display_names=display_names))
     return page.figure
@@ -120,8 +120,13 @@ def _panels(evidence, display_names):
     if not classes[0][0]:
         return [("", [(None, evidence)])]
     if len(classes) >= _PANELS:
-        todo = "take one: curves.one_vs_rest(evidence, label), or curves.top_label(evidence)"
-        raise fail("more classes than panels", len(classes), f"{_PANELS - 1} at most", todo)
+        raise fail(
+            f"The plot has at most {_PANELS - 1} panels, but there are {len(classes)} classes",
+            ...,
+            "",
+            "plot one class, curves.one_vs_rest(evidence, label), or the highest "
+            "probability, curves.top_label(evidence)",
+        )
     panels = [
         (" ".join(style.index_words({"class": where["class"]}, display_names)), [(None, view)])
         for where, view in classes

@@ -142,11 +142,20 @@ def _figure_of(ax, number):
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        todo = "make some with figure, ax = plt.subplots()"
-        raise fail("not axes", type(ax).__name__, "matplotlib axes", todo, TypeError)
+        raise fail(
+            f"`ax` must be matplotlib axes, not a {type(ax).__name__}",
+            ...,
+            "",
+            "create axes with figure, ax = plt.subplots()",
+            TypeError,
+        )
     if number != 1:
-        todo = "leave `ax` out, or ask for fewer measures or members"
-        raise fail("ax is for one panel, and this plot has more", number, "one panel", todo)
+        raise fail(
+            "`ax` is for one panel, but this plot has {}",
+            number,
+            "",
+            "leave `ax` out, or plot fewer measures or members",
+        )
     return ax.get_figure(root=True)
 
 

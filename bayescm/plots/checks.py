@@ -73,7 +73,12 @@ def plot_predictive(
     cells = [_written(cell, display_names) for cell in observed["cell"].values.tolist()]
     if len(panels) > _PANELS:
         todo = "fit fewer at once, or select part of the tree"
-        raise fail("too many panels to read", len(panels), f"at most {_PANELS}", todo)
+        raise fail(
+            f"The plot would have {len(panels)} panels; at most {_PANELS} are readable",
+            ...,
+            "",
+            todo,
+        )
     columns = min(3, len(panels))
     height = -(-len(panels) // columns) * (0.26 * observed.sizes["cell"] + 0.9) + 0.8
     size = (3.2 * columns + 1.6, height)
@@ -94,14 +99,23 @@ def _cells(fitted, group):
     """Return predicted and observed counts with a dimension ``cell``."""
     if not isinstance(fitted, xr.DataTree) or "observed_data" not in fitted.children:
         todo = "fit whole counts first: fit(counts)"
-        raise fail("no predictions to draw", type(fitted).__name__, "the tree of a fit", todo)
+        raise fail(
+            f"A plot of predictions needs the tree of a fit, not a {type(fitted).__name__}",
+            ...,
+            "",
+            todo,
+        )
     observed = fitted["observed_data"].to_dataset()
     predicted = fitted.children.get(group, xr.DataTree())
     dims = {name: set(observed[name].dims) for name in observed if name in predicted}
     tables = [name for name, axes in dims.items() if "cell" in axes or axes >= set(CELLS)]
     if not tables:
-        todo = "ask summary(fit, measures, `of='predictive'`)"
-        raise fail("the model predicts no table", list(observed), "counts of cells", todo)
+        raise fail(
+            "The model predicts no counts, only {}",
+            list(observed),
+            "",
+            "use summary(fit, measures, `of='predictive'`)",
+        )
     name = tables[0]
     return _flat(predicted.to_dataset()[name]), _flat(observed[name])
 
@@ -175,15 +189,21 @@ def plot_diagnostics(
     import arviz as az
 
     if not isinstance(fitted, xr.DataTree) or "sample_stats" not in fitted.children:
-        todo = "independent draws need no diagnostics; fit(counts, `method='nuts'`) samples"
-        raise fail("no chains to diagnose", ..., "a fit sampled by NUTS", todo)
+        raise fail(
+            "The fit has no chains to diagnose",
+            ...,
+            "",
+            "independent draws need no diagnostics; for chains, use fit(counts, `method='nuts'`)",
+        )
     values = fitted["posterior"].to_dataset()[["theta"]]
     if measures is not None:
         values = measure(fitted, measures, positive=positive)
     number = sum(len(style.panels(draws, ("chain", "draw"))) for draws in values.values())
     if number > _VARIABLES:
         todo = "name a few measures"
-        raise fail("too many panels to read", number, f"at most {_VARIABLES}", todo)
+        raise fail(
+            f"The plot would have {number} panels; at most {_VARIABLES} are readable", ..., "", todo
+        )
     stats = fitted["sample_stats"].to_dataset()[["diverging"]]
     collection = az.plot_trace_dist(
         xr.DataTree.from_dict({"posterior": values, "sample_stats": stats}),

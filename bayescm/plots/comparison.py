@@ -94,7 +94,12 @@ def plot_differences(
     table = _without_index(table)
     missing = [name for name in ("measure", "lower", "upper", "p_better") if name not in table]
     if missing:
-        raise fail(f"not {allowed}", list(table.columns), f"with a column {missing[0]}", todo)
+        raise fail(
+            f"{allowed} needs a column {missing[0]}; this table has {{}}",
+            list(table.columns),
+            "",
+            todo,
+        )
     stated = {"rope": rope, "prob": prob, "kind": kind, "contrast": contrast}
     rope, prob, kind, contrast = _facts(table, stated)
     table = _arranged(table, dim, contrast, display_names)
@@ -164,8 +169,12 @@ def _facts(table, stated):
         of_table = table.attrs.get(name)
         is_other = value is not None and of_table is not None and value != of_table
         if is_other and not (name == "rope" and check_rope(value) == tuple(of_table)):
-            todo = f"compare with {name}={value!r}, or leave it out here"
-            raise fail(f"the table was computed by another {name}", value, repr(of_table), todo)
+            raise fail(
+                f"The table was computed with {name}={of_table!r}, not {{}}",
+                value,
+                "",
+                f"compare with {name}={value!r}, or leave it out here",
+            )
         facts[name] = next(x for x in (value, of_table, facts[name]) if x is not None)
     return facts.values()
 
@@ -175,7 +184,7 @@ def _arranged(table, dim, contrast, display_names):
     index = [name for name in table if name not in COLUMNS]
     if dim is not None and dim not in index:
         todo = suggest(dim, index) or "leave `dim` out"
-        raise fail("the comparison has no such column", dim, index or "none", todo)
+        raise fail("The comparison has no column {}", dim, index, todo)
     ranges = table.attrs.get("ranges", {})
     table = table.copy()
     members = [""] * len(table)
@@ -298,8 +307,12 @@ def plot_ranks(
     asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
     table = ranks(evidence, measure, dim=dim, **asked)
     if table["measure"].nunique() > 1:
-        todo = "pass one measure, and make a plot of each"
-        raise fail("several measures", list(table["measure"].unique()), "", todo)
+        raise fail(
+            "The table has several measures: {}",
+            list(table["measure"].unique()),
+            "",
+            "pass one measure for each plot",
+        )
     index = list(table.columns[: table.columns.get_loc(dim)])
     # The same order of members in all panels, so that each member has a fixed row.
     mean_rank = table.groupby(dim, sort=False)["expected_rank"].mean().sort_values(kind="stable")
@@ -310,7 +323,12 @@ def plot_ranks(
     ]
     if len(panels) > _MOST_RANKINGS:
         todo = "select some of them, or use ranks()"
-        raise fail("too many rankings to read", len(panels), f"at most {_MOST_RANKINGS}", todo)
+        raise fail(
+            f"The plot would have {len(panels)} rankings; at most {_MOST_RANKINGS} are readable",
+            ...,
+            "",
+            todo,
+        )
     names = [style.wrapped(display_label(name, display_names), 24) for name in order]
     number, columns = len(order), min(_RANKINGS_IN_A_LINE, len(panels))
     width = max(
@@ -414,8 +432,12 @@ def plot_tiers(
     asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
     table = ranks(evidence, measure, dim=dim, prob=prob, **asked)
     if table["measure"].nunique() > 1:
-        todo = "pass one measure, and make a plot of each"
-        raise fail("several measures", list(table["measure"].unique()), "", todo)
+        raise fail(
+            "The table has several measures: {}",
+            list(table["measure"].unique()),
+            "",
+            "pass one measure for each plot",
+        )
     index = list(table.columns[: table.columns.get_loc(dim)])
     panels = [
         part.sort_values("expected_rank", ignore_index=True)
@@ -423,7 +445,12 @@ def plot_tiers(
     ]
     if len(panels) > _MOST_RANKINGS:
         todo = "select some of them, or use ranks()"
-        raise fail("too many rankings to read", len(panels), f"at most {_MOST_RANKINGS}", todo)
+        raise fail(
+            f"The plot would have {len(panels)} rankings; at most {_MOST_RANKINGS} are readable",
+            ...,
+            "",
+            todo,
+        )
     members = list(dict.fromkeys(name for part in panels for name in part[dim]))
     looks = dict(zip(members, style.looks_of_rows(members, colors), strict=True))
     letters = letters_of_a_label(30)

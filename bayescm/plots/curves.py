@@ -453,8 +453,12 @@ def plot_predictive_values(
         **keywords,
     ).sortby("prevalence")
     if values.sizes["prevalence"] < 2:
-        todo = "ask for the numbers: interval(at_prevalence(evidence, 0.1), ['ppv', 'npv'])"
-        raise fail("no curve over one prevalence", prevalence, "two or more", todo)
+        raise fail(
+            "A curve needs two or more prevalences",
+            prevalence,
+            "",
+            "for the numbers, use interval(at_prevalence(evidence, 0.1), ['ppv', 'npv'])",
+        )
     members = _members(values["mean"], ["prevalence"])
     with canvas((6.4, 4.2), ax=ax) as page:
         axes, shares = page.axes, values["prevalence"].values

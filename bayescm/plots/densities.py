@@ -285,7 +285,9 @@ def _check_few(panels):
     """Return the number of panels, or raise an error if there are too many."""
     if len(panels) > MOST:
         todo = "select some, or use plot_forest"
-        raise fail("too many panels to read", len(panels), f"at most {MOST}", todo)
+        raise fail(
+            f"The plot would have {len(panels)} panels; at most {MOST} are readable", ..., "", todo
+        )
     return len(panels)
 
 
@@ -302,16 +304,17 @@ def _panel_canvas(number, ax, members=1):
 def _check_defined(distribution, name):
     if np.isnan(distribution.mean()).any():
         todo = "leave it out, or give the empty cells a prior"
-        expected = "measures defined in some draws"
-        raise fail("a measure is undefined (0/0) in nearly every draw", [name], expected, todo)
+        raise fail(f"{name} is undefined (0/0) in nearly every draw", ..., "", todo)
     if np.isinf(distribution.quantile(0.5)).any():
         todo = "leave it out: summary() has its interval"
-        raise fail("a measure is infinite in most draws", [name], "one with a finite median", todo)
+        raise fail(f"{name} is infinite in most draws", ..., "", todo)
 
 
 def _check_rope(rope):
     if rope is not None and not rope[0] < rope[1]:
-        raise fail("the rope is empty", rope, "(lower, upper)", "pass e.g. (0.7, 0.8)")
+        raise fail(
+            "The rope must be (lower, upper) with lower < upper", rope, "", "pass e.g. (0.7, 0.8)"
+        )
 
 
 def _draw(axes, curve, look, label=None):
@@ -380,9 +383,9 @@ def plot_prior_posterior(
     """
     if not isinstance(fitted, xr.DataTree) or "prior" not in fitted.children:
         raise fail(
-            "no prior to draw",
-            type(fitted).__name__,
-            "the tree of a fit with a proper prior",
+            "A plot of prior and posterior needs the tree of a fit with a proper prior",
+            ...,
+            "",
             "use fit(counts) with a concentration above 0",
         )
     groups = {
@@ -476,7 +479,12 @@ def plot_priors(
             distribution, template = distribution_of(evidence, measure, of_prior)
             if template.ndim:
                 todo = "select one matrix, and average over classes (e.g. f1_macro)"
-                raise fail("more than one density per prior", template.dims, "no other dims", todo)
+                raise fail(
+                    "There must be one density per prior, but the evidence has the dimensions {}",
+                    template.dims,
+                    "",
+                    todo,
+                )
             line = {
                 "color": look.color,
                 "ls": look.line,
@@ -652,7 +660,7 @@ def plot_region(
     check_prob(prob)
     if len(several(measures)) != 2:
         todo = 'pass `measures=("recall", "precision")`'
-        raise fail("a region needs two measures", measures, "a pair", todo)
+        raise fail("A region needs two measures", measures, "", todo)
     asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
     outer = region(evidence, (measures[0], measures[1]), prob=prob, **asked)

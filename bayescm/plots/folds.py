@@ -128,7 +128,9 @@ def fold_figures(
 def _intervals(runs, measure, prob, kind, prior):
     """Return the rows of single folds and of all folds, by classifier name."""
     if len(several(measure)) != 1:
-        raise fail("one measure at a time", measure, "a name or a function", "ask for each")
+        raise fail(
+            "Only one measure is possible; got {}", measure, "", "make one plot for each measure"
+        )
     return [
         {name: ask(run, measure, prob, kind, prior) for name, run in runs.items()}
         for ask in (_single_folds, _all_folds)
@@ -173,7 +175,9 @@ def _check_number(counts):
     number = stack(counts).sizes["fold"]
     if number > _MOST:
         todo = "select some folds or repeats, or write a report, which has several figures"
-        raise fail("too many folds to read", number, f"at most {_MOST}", todo)
+        raise fail(
+            f"The plot would have {number} folds; at most {_MOST} are readable", ..., "", todo
+        )
 
 
 def _single_folds(counts, measure, prob, kind, prior):
@@ -297,14 +301,19 @@ def _one_cross_validation(counts, *measures):
     if others:
         first = {dim: 0 for dim in others}
         todo = f"select one, e.g. counts.isel({first})"
-        raise fail("more than one cross-validation", others, "dims repeat and fold", todo)
+        raise fail(
+            "The counts have the dimensions {}, so they are more than one cross-validation",
+            others,
+            "",
+            todo,
+        )
     for resolved in [resolved for measure in measures for resolved in as_measures(measure, counts)]:
         if np.ndim(resolved(np.ones((counts.sizes["actual"],) * 2))):
             todo = "use an average over the classes such as f1_macro, or a function of your own"
             raise fail(
-                f"{resolved.__name__} has one value per class",
-                resolved.__name__,
-                "a single number",
+                f"{resolved.__name__} has one value per class, but a single number is needed",
+                ...,
+                "",
                 todo,
             )
     return counts

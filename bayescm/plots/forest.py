@@ -121,8 +121,12 @@ def plot_forest(
     table = summarize(evidence, measures, question)
     table = _arranged(table, display_names, colors)
     if len(table) > MOST:
-        todo = "select some measures or members, or read summary()"
-        raise fail("too many rows to read", len(table), f"at most {MOST}", todo)
+        raise fail(
+            f"The plot would have {len(table)} rows; at most {MOST} are readable",
+            ...,
+            "",
+            "select some measures or members, or use summary()",
+        )
     shared = (table["color"] >= 0).any()
     panels = [part for _, part in table.groupby("scale", sort=False)]
     _check_one_scale(panels, reference, rope)
@@ -175,7 +179,7 @@ def _check_one_scale(panels, reference, rope):
         if value is not None and len(panels) > 1:
             names = [*dict.fromkeys(name for part in panels for name in part["measure"])]
             todo = "plot measures of one scale at a time"
-            raise fail(f"`{name}=` is for measures of one scale", names, "", todo)
+            raise fail(f"`{name}=` needs measures on one scale", names, "", todo)
 
 
 def _draw_panel(axes, table, display_names):

@@ -72,7 +72,12 @@ def plot_frontier(
     todo = "pass bcm.frontier(evidence, measure, cost=...)"
     check_is(table, pd.DataFrame, "a frontier", "a DataFrame", todo)
     if missing := [name for name in ("cost", "p_frontier", "lower") if name not in table]:
-        raise fail("not a frontier", list(table.columns), f"with a column {missing[0]}", todo)
+        raise fail(
+            f"A frontier needs a column {missing[0]}; this table has {{}}",
+            list(table.columns),
+            "",
+            todo,
+        )
     names = check_display_names(display_names)
     systems = table.iloc[:, 0]
     with canvas((6.4, 4.2), ax=ax) as page:

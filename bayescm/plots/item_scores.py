@@ -77,12 +77,18 @@ def plot_item_scores(
     check_prob(prob), check_kind(kind)
     evidence = as_item_scores(evidence)
     if dims := slice_dims(evidence):
-        todo = "make evidence of one slice"
-        raise fail("scores of several slices", dims, "one sample of items", todo)
+        raise fail(
+            "The scores have several slices, along {}", dims, "", "build evidence from one slice"
+        )
     scores = np.atleast_2d(evidence["item_score"].values)
     names = evidence["classifier"].values.tolist() if "classifier" in evidence.dims else [None]
     if len(names) > _PANELS:
-        raise fail("too many panels to read", len(names), f"at most {_PANELS}", "select some")
+        raise fail(
+            f"The plot would have {len(names)} panels; at most {_PANELS} are readable",
+            ...,
+            "",
+            "select some systems",
+        )
     posterior = distribution(evidence, "mean")
     means = np.atleast_2d(posterior.interval(prob, kind).values)
     points = np.atleast_1d(posterior.mean().values)

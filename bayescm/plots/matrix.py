@@ -151,8 +151,12 @@ def plot_matrix(
         counts, shares, distribution = _of_counts(evidence, per, **keywords)
     classes = len(counts["actual"])
     if classes > _MOST:
-        todo = "merge classes, or read summary(counts, 'recall')"
-        raise fail("too many classes to read", classes, f"at most {_MOST}", todo)
+        raise fail(
+            f"The plot would have {classes} classes; at most {_MOST} are readable",
+            ...,
+            "",
+            "merge classes, or use summary(counts, 'recall')",
+        )
     ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
     if order == "error" or (order is None and classes > _FEW):
         worst = np.argsort(np.nan_to_num(np.diag(shares), nan=2.0), kind="stable")
@@ -266,8 +270,12 @@ def _of_counts(evidence, per, *, of="parameter", concentration=0.5, **unused):
     """Return counts, observed shares, and the distribution of each cell's share."""
     if unused:
         todo = "leave them out, or name a model, such as `model='dirichlet_multinomial'`"
-        what = "the intervals of proportions are exact, and need no such keywords"
-        raise fail(what, [*unused], ["concentration"], todo)
+        raise fail(
+            "{} has no effect, because the intervals of proportions are exact",
+            [*unused],
+            ["concentration"],
+            todo,
+        )
     check_number("concentration", concentration, 0, usual=0.5)
     counts = _one_matrix(as_counts(evidence), ())
     cells = counts.values.astype(float)
@@ -287,7 +295,9 @@ def _of_model(evidence, per, question):
     if posterior.template.dims:
         dim = posterior.template.dims[0]
         todo = f"select one of {dim}, or sum over it"
-        raise fail("more than one matrix", dict(posterior.batch.sizes), "one matrix", todo)
+        raise fail(
+            "The plot shows one matrix, but the sizes are {}", dict(posterior.batch.sizes), "", todo
+        )
     columns = [resolve(_share_of(i, _AXES[per])) for i in range(evidence.sizes["predicted"])]
     size, rng = draws_of(question, posterior, of), rng_of(question)
     shares = posterior.draw_in_parts(columns, size, rng, of=of, n=question.n)
@@ -310,8 +320,12 @@ def _share_of(column, axis):
 def _of_tree(tree, per, **keywords):
     """Return counts, and the means and distributions of the shares of a fit."""
     if keywords:
-        todo = "pass them to fit, or draw the counts"
-        raise fail("a fit has its model and prior", [*keywords], "no keywords of a model", todo)
+        raise fail(
+            "{} has no effect on a fit, which has its own model and prior",
+            [*keywords],
+            "",
+            "pass it to fit, or plot the counts",
+        )
     name = variables_of(tree)["parameter"]
     theta = cells_of(tree, "posterior", name)
     over = extra_dims(tree, theta)  # shares are averaged over folds for each draw
@@ -324,7 +338,7 @@ def _of_tree(tree, per, **keywords):
     data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
     if "counts" not in data or not set(CELLS) <= set(data["counts"].dims):
         todo = "plot the counts themselves"
-        raise fail("the fit holds no matrix of counts", list(data), "counts", todo)
+        raise fail("The fit has no matrix of counts, only {}", list(data), "", todo)
     counts = in_order(data["counts"])
     pooled = [dim for dim in attribute_dims(tree, "uses") if dim in counts.dims]
     return _one_matrix(counts.sum(pooled), ()), distribution.mean(), distribution
@@ -335,5 +349,5 @@ def _one_matrix(values, over):
     if extra:
         label = values[extra[0]].values.tolist()[0]
         todo = f"select one of {extra[0]}, such as .sel({extra[0]}={label!r}), or sum over it"
-        raise fail("more than one matrix", dict(values.sizes), "one matrix", todo)
+        raise fail("The plot shows one matrix, but the sizes are {}", dict(values.sizes), "", todo)
     return values

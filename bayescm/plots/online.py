@@ -89,7 +89,7 @@ def plot_history(
     ]
     if not panels or len(panels) > _MOST:
         todo = "select some: history[['recall', 'f1']]"
-        raise fail("cannot draw this many panels", len(panels), f"1 to {_MOST}", todo)
+        raise fail(f"The plot needs 1 to {_MOST} panels", len(panels), "", todo)
     timed = "at" in history.coords
     time = history["at"].values if timed else np.arange(history.sizes["step"])
     changed = _changed_classes(batches, alarms)

@@ -69,7 +69,7 @@ def paper_columns(
     """
     for name, value in {"columns": columns, "width": width, "font_size": font_size}.items():
         if not isinstance(value, (int, float)) or not value > 0:
-            raise fail(f"{name} must be a size", value, "a number above 0", "pass e.g. `columns=1`")
+            raise fail(f"{name} must be a number above 0", value, "", "pass e.g. `columns=1`")
     inches = columns * width + max(0.0, columns - 1) * gap
     token = _paper.set(Paper(inches, font_size / _NATURAL))
     try:

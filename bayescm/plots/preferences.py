@@ -88,7 +88,7 @@ def plot_preferences(
     shown = votes["classifier"].values.tolist() if systems is None else [*map(str, systems)]
     if not 2 <= len({*shown}) <= _MOST:
         todo = "name some: systems=[...]"
-        raise fail("the plot is of two systems or more", len(shown), f"at most {_MOST}", todo)
+        raise fail(f"The plot needs 2 to {_MOST} systems", len(shown), "", todo)
     prior: dict[str, Any] = {"spread": spread, "first": first, "ties": ties}
     precision: dict[str, Any] = {"draws": draws, "random_seed": random_seed}
     table = win_rates(votes, systems=shown, prob=prob, kind=kind, **precision, **prior)

@@ -62,11 +62,16 @@ def plot_learning_curve(
     """
     required = ["size", "measure", "mean", "lower", "upper"]
     if not set(required) <= set(table):
-        raise fail("not a learning curve", list(table), required, "use learning_curve()")
+        raise fail(
+            "The table is not a learning curve; its columns are {}",
+            list(table),
+            required,
+            "use the result of learning_curve()",
+        )
     measures = table["measure"].unique().tolist()
     if len(measures) != 1:
         todo = 'select one: table[table["measure"] == "f1"]'
-        raise fail("one measure at a time", measures, "one", todo)
+        raise fail("The table has several measures: {}", measures, "", todo)
     by = [name for name in ("classifier", "class") if name in table]
     curves = list(table.groupby(by, sort=False)) if by else [((), table)]
     style.check_few(curves)

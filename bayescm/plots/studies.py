@@ -270,7 +270,12 @@ def plot_studies(
     studies = counts.sizes["group"]
     if studies > MOST_STUDIES:
         todo = "select some studies"
-        raise fail("too many studies to read", studies, f"at most {MOST_STUDIES}", todo)
+        raise fail(
+            f"The plot would have {studies} studies; at most {MOST_STUDIES} are readable",
+            ...,
+            "",
+            todo,
+        )
     names = [f"{word} {number}" for number in range(studies)]  # numbered as in tables
     if "group" in counts.coords:
         names = [display_label(name, display_names) for name in counts["group"].values.tolist()]
@@ -356,13 +361,16 @@ def studies_of(counts: xr.DataArray, display_names: DisplayNames) -> tuple[xr.Da
     counts = as_counts(counts)
     dims = [dim for dim in counts.dims if dim not in CELLS]
     if len(dims) != 1 or dims[0] in _NO_STUDIES:
-        todo = "keep one dim, of studies: select along the others, or name it by counts.rename"
-        allowed = f"one dim of studies, {', '.join(CELLS)}"
-        raise fail("not studies", list(counts.dims), allowed, todo)
+        raise fail(
+            f"Studies need one dimension of studies, and {', '.join(CELLS)}; the counts have {{}}",
+            list(counts.dims),
+            "",
+            "select along other dimensions, or rename the dimension of studies with counts.rename",
+        )
     (dim,) = dims
     if counts.sizes["actual"] != 2:
         labels = counts["actual"].values.tolist()
-        raise fail("recall and specificity are of two classes", labels, "two", "join some")
+        raise fail("Recall and specificity need two classes", labels, "", "merge classes")
     usual = {"group": "study", "batch": "study"}
     word = display_dim(dim, {**usual, **check_display_names(display_names)})
     counts = counts if dim == "group" else counts.rename({dim: "group"})

@@ -122,17 +122,30 @@ def check_colors(colors: Colors, labels: Sequence[Any]) -> None:
     if colors is None:
         return
     if not isinstance(colors, Mapping):
-        todo = 'pass a colour for each name, such as `colors={"rf": "tab:red"}`'
-        raise fail("colors is not a mapping", colors, "names with their colours", todo, TypeError)
+        raise fail(
+            "`colors` must be a mapping from names to colours",
+            colors,
+            "",
+            'pass a colour for each name, e.g. `colors={"rf": "tab:red"}`',
+            TypeError,
+        )
     for name, value in colors.items():
         if name not in labels:
             drawn = list(dict.fromkeys(labels))
             todo = suggest(str(name), [str(label) for label in drawn])
-            what = "the plot has nothing of this name to colour"
-            raise fail(what, name, drawn or "", todo or "leave `colors` out")
+            raise fail(
+                "The plot has nothing with the name {} to colour",
+                name,
+                drawn or "",
+                todo or "leave `colors` out",
+            )
         if not is_color_like(value):
-            todo = 'pass a colour of matplotlib, such as "tab:red" or "#0072B2"'
-            raise fail(f"the colour of {name} is not a colour", value, "", todo)
+            raise fail(
+                f"The colour of {name} must be a colour of matplotlib",
+                value,
+                "",
+                'pass e.g. "tab:red" or "#0072B2"',
+            )
 
 
 def _numbers(members):
@@ -217,8 +230,14 @@ def panels(values: xr.DataArray, over: Sequence[str]) -> list[dict[Hashable, Any
 def check_few(lines: Sequence, what: str = "curves") -> None:
     """Raise an error if there are more lines than colours."""
     if len(lines) > MOST_COLORS:
-        allowed, todo = f"at most {MOST_COLORS}", "select some of them"
-        raise fail(f"too many {what} to tell apart", len(lines), allowed, todo)
+        todo = "select some of them"
+        raise fail(
+            f"{len(lines)} {what} are too many to distinguish; the plot shows at most "
+            f"{MOST_COLORS}",
+            ...,
+            "",
+            todo,
+        )
 
 
 def label(name: Hashable, where: Mapping[Hashable, Any], display_names: DisplayNames = None) -> str:

@@ -107,7 +107,7 @@ def averaged_folds(
     rho = _fold_correlation(design(table)) if rho is None else rho
     number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
     if not number or not 0 <= rho < 1:
-        raise fail("rho must be a correlation", rho, "one number, 0 <= rho < 1", "leave it out")
+        raise fail("`rho` must be a correlation, at least 0 and below 1", rho, "", "leave it out")
     check_choice("average", average, list(AVERAGES))
     prior = prior_of(concentration, counts, FOLDS)
     if np.ndim(prior) > 2:
@@ -123,9 +123,10 @@ def _check_prior(folds):
     prior = folds.concentration.sum((-3, -2, -1)) - tested
     if (prior > _HEAVY_PRIOR * tested).any():
         warnings.warn(
-            f"Every fold has a prior of its own: together they weigh {np.max(prior):.3g} examples "
-            f"beside the {np.min(tested):.4g} that were tested, and draw the answer to chance. Use "
-            "hierarchical_folds or pooled_folds, or a smaller concentration.",
+            "averaged_folds applies its prior in every fold. Together these priors are "
+            f"worth {np.max(prior):.3g} examples, compared with {np.min(tested):.4g} tested "
+            "examples, and pull the estimate towards chance. Use hierarchical_folds or "
+            "pooled_folds, or a smaller concentration.",
             UserWarning,
             stacklevel=3,
         )

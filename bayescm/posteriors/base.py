@@ -495,16 +495,17 @@ class Posterior:
             todo = suggest(of, names)
             if of == "data_set" and self.measured:
                 todo = (
-                    "these results are of all data sets together; to compare within each, pass the "
-                    'evidence that they are of, by data set: compare({"wdbc": outcomes, ...})'
+                    "the results combine all data sets; to compare within each data set, pass the "
+                    'evidence of each: compare({"wdbc": outcomes, ...})'
                 )
             if of in ("population", "typical", "new", "finite", "group") and not self.pooled_dims:
                 todo = (
-                    f"{of!r} is of groups, folds or items: make evidence of these, such as "
-                    "`from_predictions(..., by={'group': site})`, and of several classifiers "
-                    "in groups pass `model='hierarchical_groups'`"
+                    f"{of!r} needs groups, folds or items: build the evidence with these, e.g. "
+                    "`from_predictions(..., by={'group': site})`; for several classifiers in "
+                    "groups, also pass `model='hierarchical_groups'`"
                 )
-            raise fail("the model has no such estimand", of, names, todo)
+            what = f"`of={of!r}` is not available for this evidence and model"
+            raise fail(what, ..., names, todo)
         return name
 
     def estimand_name(self, of: str) -> str:
@@ -602,7 +603,7 @@ class Posterior:
         """Sample several measures jointly, like `draw`, in parts that limit memory use."""
         shapes = [self.measure_template(measure).shape for measure in measures]
         values = size * sum(math.prod(shape) for shape in shapes)
-        todo = "ask for fewer members or measures at a time, or pass `draws=1000`"
+        todo = "use fewer members or measures at a time, or pass `draws=1000`"
         check_memory("these draws need", 2 * values, todo)  # the parts and their concatenation
         large = self.values_per_draw * size > _VALUES_IN_MEMORY
         step = max(1, _VALUES_IN_MEMORY // self.values_per_draw) if large else size
@@ -787,7 +788,7 @@ class CountsPosterior(Posterior):
             return self.mean_over_members(measures, self.cells(of, size, rng))
         sizes = self.batch.values if n is None else np.asarray(n)
         if not np.isfinite(sizes).all():
-            raise fail("the size of the evidence is not known", ..., "n", "pass `n=100`")
+            raise fail("The number of examples is unknown", ..., "", "pass `n=100`")
         counts = self.next_tables(size, rng, sizes.astype(int))
         return [measure(counts) for measure in measures]
 
@@ -867,7 +868,7 @@ class PerMember(CountsPosterior):
             return self.posterior.cells(estimands[name], size, rng)
         drawn = self.posterior.variables(size, rng)
         if name not in drawn:
-            raise fail(f"the model has no single {self.dim}", name, drawn, "take another model")
+            raise fail(f"The model has no {self.dim} {{}}", name, drawn, "use another model")
         return drawn[name]
 
 
@@ -925,22 +926,22 @@ class IndependentMembers(Posterior):
         for label, template in zip(labels, templates, strict=True):
             if self.dim in template.dims:
                 todo = (
-                    f"ask each of them by itself; to set the members beside each other, every "
-                    f"{self.dim} by itself, pass `dim='data_set'`"
+                    f"use each of them separately; to compare the members, with each "
+                    f"{self.dim} on its own, pass `dim='data_set'`"
                 )
-                what, allowed = (
-                    f"{label} has a dim {self.dim} already",
-                    f"members without {self.dim}",
-                )
-                raise fail(what, list(template.dims), allowed, todo)
+                raise fail(f"{label} already has a dimension {self.dim}", ..., "", todo)
             if template.sizes != first.sizes or not all(
                 template.coords[dim].equals(first.coords[dim])
                 for dim in first.dims
                 if dim in first.coords and dim in template.coords
             ):
-                todo = "compare what has the same classes and dims"
-                allowed = f"those of {labels[0]}: {first.sizes}"
-                raise fail(f"{label} has other labels", template.sizes, allowed, todo)
+                raise fail(
+                    f"{label} has other classes or dimensions than {labels[0]}: "
+                    f"{dict(template.sizes)}, not {dict(first.sizes)}",
+                    ...,
+                    "",
+                    "compare evidence with the same classes and dimensions",
+                )
         coords = {name: coord for name, coord in first.coords.items() if name != "positive"}
         return replace(first, coords=coords).prepend_dim(self.dim, labels)
 
@@ -1036,17 +1037,23 @@ def as_labelled_counts(evidence: Any, *model_dims: str, abstention: bool = False
     if isinstance(evidence, xr.DataArray | xr.Dataset | xr.DataTree):
         counts = as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)  # type: ignore[arg-type]
         if abstains(counts) and not abstention:
-            todo = (
-                'take each table by itself with `model="dirichlet_multinomial"`, or make the '
-                "counts without folds and groups"
+            raise fail(
+                "This model does not support abstentions ({})",
+                counts["abstain"].item(),
+                "dirichlet_multinomial or paired_outcomes",
+                'use each table separately with `model="dirichlet_multinomial"`, or build the '
+                "counts without folds and groups",
             )
-            allowed = "dirichlet_multinomial or paired_outcomes"
-            raise fail("this model knows no abstentions", counts["abstain"].item(), allowed, todo)
         return counts
     table = check_counts(evidence, fractional=True)
     if table.ndim < 2 + len(model_dims) or table.shape[-1] != table.shape[-2]:
         allowed = f"(..., {''.join(f'{dim}, ' for dim in model_dims)}C, C)"
-        raise fail("not an array of confusion matrices", table.shape, allowed, "correct its shape")
+        raise fail(
+            f"Confusion matrices must have the shape {allowed}",
+            table.shape,
+            "",
+            "correct its shape",
+        )
     lead = table.ndim - 2 - len(model_dims)
     dims = [f"batch_{axis}" if lead > 1 else "batch" for axis in range(lead)]
     return make_counts(table, np.arange(table.shape[-1]), dims=(*dims, *model_dims))
@@ -1129,7 +1136,12 @@ def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
     labels, share_labels = (array["actual"].values.tolist() for array in (counts, shares))
     if set(labels) != set(share_labels):
         todo = "give one proportion per class"
-        raise fail("prevalence has different classes", share_labels, labels, todo)
+        raise fail(
+            "`prevalence` has the classes {}, which are not the classes of the counts",
+            share_labels,
+            labels,
+            todo,
+        )
     return by_labels(shares, labels, ["actual"]).transpose(..., "actual").values
 
 
@@ -1141,5 +1153,5 @@ def class_shares(prevalence: Any, classes: int) -> np.ndarray:
     if shares.shape != (classes,) or not ((shares > 0).all() and np.isclose(shares.sum(), 1)):
         todo = "pass e.g. `prevalence=0.1`" if classes == 2 else "give one proportion per class"
         allowed = "proportions > 0 that sum to 1"
-        raise fail("prevalence must lie between 0 and 1", prevalence, allowed, todo)
+        raise fail(f"`prevalence` must be {allowed}", prevalence, "", todo)
     return shares

@@ -59,8 +59,13 @@ def binned_forecasts(evidence: xr.DataArray, *, concentration: None = None) -> "
         If `concentration` is not None.
     """
     if concentration is not None:
-        what, todo = "binned forecasts have a prior of their own", "leave `concentration` out"
-        raise fail(what, concentration, "no concentration", todo)
+        todo = "leave `concentration` out"
+        raise fail(
+            "`concentration` has no effect on binned forecasts, which have their own prior",
+            ...,
+            "",
+            todo,
+        )
     return BinnedForecasts(evidence)
 
 
@@ -87,11 +92,17 @@ def monitored_measures(measures: Any, table: xr.DataArray) -> list:
     for measure in resolved:
         name = measure.__name__
         if isinstance(measure.form, CalibrationForm) or (not measure.one_class and measure.average):
-            todo = f"watch some of {list(_SOME)}"
-            raise fail("not of binned forecasts", name, "no curve, one class", todo)
+            raise fail(
+                "{} is not available for binned forecasts", name, "", f"use some of {list(_SOME)}"
+            )
     calibration = [m.__name__ for m in resolved if m.__name__ not in _OF_SCORES]
     if not chances and calibration:
-        raise fail("scores are no probabilities", calibration, list(_OF_SCORES), "watch these")
+        raise fail(
+            "{} needs probabilities, but these are scores",
+            calibration,
+            list(_OF_SCORES),
+            "monitor these measures",
+        )
     return resolved
 
 
@@ -274,7 +285,9 @@ def _few(table):
     rare = ", ".join(f"{label} ({n:.4g})" for label, n in totals if n < _FEW)
     if not rare:
         return []
-    return [f"fewer than {_FEW} examples of {rare}: intervals of binned forecasts may be too short"]
+    return [
+        (f"fewer than {_FEW} examples of {rare}: intervals from binned forecasts may be too short")
+    ]
 
 
 def _coarse(table):
@@ -294,7 +307,7 @@ def _coarse(table):
             )
     if not faults:
         return []
-    why = "what is shown is of the bins, and may be far from what the forecasts show"
+    why = "the results are for the bins, and can differ from results for the forecasts"
     todo = "a monitor with more edges where forecasts are many tells them apart"
     return [f"{' and '.join(faults)}: {why} ({todo})"]
 
@@ -309,9 +322,11 @@ def _outermost(table):
         (f"of {edges[-2]:.4g} and more", negative[-1], positive[-1], 1 - edges[-2]),
     )
     return [
-        f"{wrong:.4g} of the {wrong + right:.4g} forecasts {where} are wrong, more than any of "
-        "them means: the slope leans on where in their bin they lie (exact 0 and 1 stand at its "
-        "middle)"
+        (
+            f"{wrong:.4g} of the {wrong + right:.4g} forecasts {where} are wrong, more than "
+            "any of them implies. The slope depends on where in their bin these forecasts "
+            "are (exact 0 and 1 are placed in its middle)"
+        )
         for where, wrong, right, most in sides
         if wrong > 1 and pdtrc(wrong - 1, (wrong + right) * most) < _UNLIKELY
     ]

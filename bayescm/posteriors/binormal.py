@@ -79,7 +79,7 @@ def _normal_curves(evidence, concentration, prevalence):
     sides = _sides(evidence)
     weight = 0.1 if concentration is None else concentration
     if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
-        raise fail("concentration must be positive", concentration, "a number > 0", "leave it out")
+        raise fail("`concentration` must be a number > 0", concentration, "", "leave it out")
     totals = np.array([len(side) for side in sides], float)
     means = np.array([side.mean() for side in sides])
     squares = np.array(
@@ -87,7 +87,7 @@ def _normal_curves(evidence, concentration, prevalence):
     )
     if totals.sum() < 3 or not squares.sum() > 0:
         todo = "use the model scores, which uses only their order"
-        raise fail("the scores do not vary within classes", means, "some spread", todo)
+        raise fail("The scores do not vary within classes", ..., "", todo)
     centre, spread = means.mean(), squares.sum() / (totals.sum() - 2)
     shape, rate = weight / 2, weight / 2 * spread
     fixed_prevalence, prior = prevalence_distribution(evidence, prevalence, 2)
@@ -109,12 +109,12 @@ def _sides(evidence):
     if extra:
         todo = "select one classifier, class or fold, repeat weighted rows, or use the model scores"
         raise fail(
-            "binormal takes a single plain sample", extra, "scores over examples alone", todo
+            "binormal needs a single plain sample, but the scores also have {}", extra, "", todo
         )
     score = evidence["score"].values.astype(float)
     if not np.isfinite(score).all():
         todo = "clip them, or use the model scores, which uses only their order"
-        raise fail("a score is infinite", ..., "finite scores", todo)
+        raise fail("A score is infinite", ..., "", todo)
     positive = evidence["actual"].values == evidence["positive"].values
     return score[~positive], score[positive]
 

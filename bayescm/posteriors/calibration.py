@@ -128,7 +128,7 @@ def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> "Calibr
     evidence = as_probabilities(evidence)
     spread = SCALE if spread is None else spread
     if not spread > 0:
-        raise fail("spread must be positive", spread, "a number > 0", "pass `spread=2`")
+        raise fail("`spread` must be a number > 0", spread, "", "pass `spread=2`")
     return Calibration(evidence, float(spread))
 
 
@@ -197,8 +197,10 @@ class Calibration(OfForecasts):
         if not separated.any():
             return []
         return [
-            f"The forecasts{self._name_classifiers(separated)} tell the classes apart without a "
-            "mistake: how large the slope of calibration is, the prior says alone."
+            (
+                f"The forecasts{self._name_classifiers(separated)} separate the classes "
+                "perfectly, so the calibration slope depends on the prior alone."
+            )
         ]
 
     @cached_property
@@ -215,9 +217,8 @@ class Calibration(OfForecasts):
         """Return the posterior of the smooth curve of a classifier."""
         values = np.unique(self.probability[classifier])
         if len(values) < _FEWEST_VALUES:
-            todo = "ask for brier, log_loss or calibration_in_the_large"
-            what = "a calibration curve needs forecasts that differ"
-            raise fail(what, values, "three different ones", todo)
+            todo = "use brier, log_loss or calibration_in_the_large"
+            raise fail("A calibration curve needs three distinct forecasts", values, "", todo)
         return self._smooth[classifier]
 
     @cached_property
@@ -305,7 +306,7 @@ class Calibration(OfForecasts):
         rows = log_odds(self._examples[0])
         if len(rows) > 1:
             todo = "select one: evidence.sel(classifier=...)"
-            raise fail("the model takes one classifier", self.names, "one", todo)
+            raise fail("The model supports one classifier; got {}", self.names, "", todo)
         at, first = np.unique(rows[0], return_index=True)
         curve = logit(np.clip(variables["curve"], _TINY, 1 - _TINY))[:, first]
 
@@ -432,8 +433,11 @@ class Calibration(OfForecasts):
         if not has_step.any():
             return []
         return [
-            f"The calibration curve{self._name_classifiers(has_step)} seems to have a step, which "
-            "the smooth one draws too soft: its distance from the diagonal is larger."
+            (
+                f"The calibration curve{self._name_classifiers(has_step)} seems to have a step. "
+                "The smooth curve cannot follow it, so its distance from the diagonal is too "
+                "small."
+            )
         ]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
@@ -493,7 +497,7 @@ class Calibration(OfForecasts):
         """Return draws of the variables of the PyMC model, for one classifier."""
         if len(self.smooth) > 1:
             advice = "select one: evidence.sel(classifier=...)"
-            raise fail("the model takes one classifier", self.names, "one", advice)
+            raise fail("The model supports one classifier; got {}", self.names, "", advice)
         coefficients, scale, _ = self.smooth[0].draw(size, rng)
         level, slope = coefficients[:, :2].T
         return {"level": level, "slope": slope, "spread": scale, "step": coefficients[:, 2:]}

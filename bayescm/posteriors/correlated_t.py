@@ -68,8 +68,12 @@ def correlated_t(evidence: Any, *, dim: str = "classifier") -> "CorrelatedT | Co
     counts = as_labelled_counts(evidence)
     for name in (dim, "fold"):
         if name not in counts.dims:
-            todo = "take the counts of a cross-validation of several classifiers"
-            raise fail(f"correlated_t needs a dim {name}", list(counts.dims), [dim, "fold"], todo)
+            raise fail(
+                f"correlated_t needs a dimension {name}; the counts have {{}}",
+                list(counts.dims),
+                "",
+                "use the counts of a cross-validation of several classifiers",
+            )
     return CorrelatedT(counts, dim)
 
 
@@ -165,7 +169,7 @@ class CorrelatedTOfResults(Posterior):
         if results.sizes["data_set"] > 1:
             todo = "select one, or leave the model out"
             names = results["data_set"].values.tolist()
-            raise fail("the correlated t is of one data set", names, "one", todo)
+            raise fail("The correlated t supports one data set; got {}", names, "", todo)
         self.results, self.rho = results, results["test_share"].item()
         self.names = results["classifier"].values.tolist()
         self.measured = (measure_of_results(results["measured"].item()),)
@@ -228,8 +232,9 @@ def _warn_of_certainty(values, tables):
     deviations = (values - values.mean(axis=1, keepdims=True)).round(12) + 0.0
     if len(np.unique(deviations, axis=0)) < len(np.unique(tables, axis=0)):
         warnings.warn(
-            "Two members differ by the same number in every fold, or in none, which the correlated "
-            't takes for certainty. Pass model="paired_folds", or more folds.',
+            "Two members differ by the same number in every fold, or not at all, so the "
+            'correlated t is certain of their difference. Pass model="paired_folds", or '
+            "more folds.",
             stacklevel=2,
         )
 
@@ -288,9 +293,14 @@ def mean_difference(differences: ArrayLike, rho: float) -> StudentT:
         )
     values = values[~undefined]
     if len(values) < 2:
-        raise fail("too few folds", len(values), "two or more", "use more folds")
+        raise fail("Two or more folds are needed", len(values), "", "use more folds")
     if not 0 <= rho < 1:
-        raise fail("rho must be a correlation", rho, "0 <= rho < 1", "pass the proportion tested")
+        raise fail(
+            "`rho` must be a correlation, at least 0 and below 1",
+            rho,
+            "",
+            "pass the proportion tested",
+        )
     flat = np.ptp(values) == 0
     spread = 0.0 if flat else values.var(ddof=1) * (1 / len(values) + rho / (1 - rho))
     return StudentT(float(values.mean()), float(spread**0.5), len(values) - 1)

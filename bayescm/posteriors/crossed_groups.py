@@ -116,8 +116,13 @@ def crossed_groups(
     (2, 2)
     """
     if is_outcomes(counts):
-        todo = "take one: `from_predictions(actual, predicted, by={'sex': sex, 'age': age})`"
-        raise fail("crossed groups are of one classifier", "outcomes", "counts", todo)
+        raise fail(
+            "crossed_groups needs counts of one classifier, not outcomes",
+            ...,
+            "",
+            "use one classifier: `from_predictions(actual, predicted, by={'sex': sex, "
+            "'age': age})`",
+        )
     table = as_labelled_counts(counts)
     _check_attributes(table)
     weight = prior_of(concentration, counts, table.dims[:-2])
@@ -126,11 +131,11 @@ def crossed_groups(
     weight = np.broadcast_to(np.asarray(weight, float), shape)
     if not ((weight > 0) & np.isfinite(weight)).all():
         todo = "pass e.g. `concentration=0.5`"
-        raise fail("concentration must be positive", concentration, "numbers > 0", todo)
+        raise fail("`concentration` must be numbers > 0", concentration, "", todo)
     for name, scale in {"spread": spread, "interaction": interaction}.items():
         if not isinstance(scale, (int, float, np.number)) or not 0 < scale < np.inf:
             todo = f"pass e.g. {name}=0.5, or a function from a name to a PyMC variable"
-            raise fail(f"{name} must be a positive scale", scale, "a number > 0", todo)
+            raise fail(f"{name} must be a number > 0", scale, "", todo)
     shares = shares_of(prevalence, counts, table)
     shares = None if shares is None else class_shares(shares, len(weight))
     names = _smooth_attributes(table, smooth)
@@ -141,31 +146,46 @@ def _check_attributes(table):
     attributes = table.dims[:-2]
     if wrong := _NO_ATTRIBUTES & set(attributes):
         todo = "sum over it or select one: counts.sum(dim), counts.sel(dim=...)"
-        raise fail("these are no attributes of examples", sorted(wrong), "e.g. sex, age", todo)
+        raise fail(
+            "The dimensions {} are not attributes of examples, such as sex or age",
+            sorted(wrong),
+            "",
+            todo,
+        )
     if len(attributes) < 2:
-        todo = 'name them, `by={"sex": ..., "age": ...}`; one attribute is for hierarchical_groups'
-        raise fail("fewer than two attributes", attributes, "two leading dims or more", todo)
+        raise fail(
+            "crossed_groups needs two or more attributes",
+            attributes,
+            "",
+            'name them, `by={"sex": ..., "age": ...}`; for one attribute, use hierarchical_groups',
+        )
 
 
 def _smooth_attributes(counts, smooth):
     """Return the names of smooth attributes, or raise an error if one is invalid."""
     if not isinstance(smooth, (str, Sequence, set, frozenset)):
         todo = 'pass e.g. `smooth="age"`'
-        raise fail("smooth must be names of attributes", smooth, "names", todo, TypeError)
+        raise fail("`smooth` must be names of attributes", smooth, "", todo, TypeError)
     names = (smooth,) if isinstance(smooth, str) else tuple(smooth)
     attributes = list(counts.dims[:-2])
     for name in names:
         if name not in attributes:
             todo = suggest(str(name), attributes)
-            raise fail("smooth is of an attribute", name, attributes, todo)
+            raise fail("Unknown attribute {} to smooth", name, attributes, todo)
         levels = counts[name].values if name in counts.coords else np.array(["?"])
         if levels.dtype.kind not in "iuf" or not np.isfinite(levels).all():
             todo = "give numbers as labels, or leave `smooth` out"
-            raise fail(f"the labels of {name} are not numbers", levels[0], "numbers", todo)
+            raise fail(
+                f"The labels of {name} must be numbers for a smooth curve", levels[0], "", todo
+            )
         n_levels = len(np.unique(levels[_examples(counts, name) > 0]))
         if n_levels < _FEWEST_LEVELS:
-            todo, allowed = "leave `smooth` out: few values are levels", f"{_FEWEST_LEVELS} or more"
-            raise fail(f"too few values of {name} for a curve", n_levels, allowed, todo)
+            raise fail(
+                f"{name} has {n_levels} values, but a smooth curve needs at least {_FEWEST_LEVELS}",
+                ...,
+                "",
+                "leave `smooth` out, so that the values are treated as levels",
+            )
     return names
 
 

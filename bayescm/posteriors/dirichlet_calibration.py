@@ -99,10 +99,10 @@ def dirichlet_calibration(
     evidence = as_forecasts(evidence)
     if "class" not in evidence.dims:
         todo = "leave `model` out, or pass `model='calibration'`"
-        raise fail("two classes have a model of their own", ..., "more than two classes", todo)
+        raise fail("dirichlet_calibration needs more than two classes", ..., "", todo)
     spread = SCALE if spread is None else spread
     if not spread > 0:
-        raise fail("spread must be positive", spread, "a number > 0", "pass `spread=1`")
+        raise fail("`spread` must be a number > 0", spread, "", "pass `spread=1`")
     return DirichletCalibration(evidence, float(spread))
 
 
@@ -155,9 +155,9 @@ class DirichletCalibration(OfForecasts):
         for name, is_right in top_labels_alike(self.evidence).items():
             of_classifier = "" if name is None else f" of {name}"
             sentences.append(
-                f"The most probable class{of_classifier} is {'right' if is_right else 'wrong'} in "
-                "all examples. Measures of the highest probability (_top_label) need some of both "
-                "and are left out by default."
+                f"The most probable class{of_classifier} is {'right' if is_right else 'wrong'} "
+                "in all examples. Measures of the highest probability (_top_label) need both "
+                "cases and are left out by default."
             )
         return sentences
 
@@ -184,9 +184,13 @@ class DirichletCalibration(OfForecasts):
     def linear(self) -> list["LinearDeparture"]:
         """The Dirichlet calibration of each classifier."""
         if len(self.labels) > _MOST_CLASSES:
-            todo = "ask for the measure of each class, or of the highest probability (_top_label)"
-            what = "the whole forecast of so many classes is not recalibrated"
-            raise fail(what, len(self.labels), f"{_MOST_CLASSES} classes at most", todo)
+            raise fail(
+                f"A forecast of {len(self.labels)} classes cannot be recalibrated as a whole; "
+                f"at most {_MOST_CLASSES} can",
+                ...,
+                "",
+                "use the measure of each class, or of the highest probability (_top_label)",
+            )
         has = self._totals > 0
         totals, weights = np.where(has, self._totals, 1), np.where(has, self._class_weights, 1)
         shift = np.log(totals * weights) - np.log(totals)
@@ -290,7 +294,7 @@ class DirichletCalibration(OfForecasts):
         """Return the posterior with the PyMC model's draws of the coefficients."""
         if len(self.probability) > 1:
             todo = "select one: evidence.sel(classifier=...)"
-            raise fail("the model takes one classifier", self.names, "one", todo)
+            raise fail("The model supports one classifier; got {}", self.names, "", todo)
         (linear,), (units,) = self.linear, self._unit_examples
         size, number = len(variables["slope"]), len(self.labels)
         step = variables["step"].reshape(size, number**2)
@@ -340,7 +344,7 @@ class DirichletCalibration(OfForecasts):
         """Return draws of the variables of the PyMC model, for one classifier."""
         if len(self.probability) > 1:
             todo = "select one: evidence.sel(classifier=...)"
-            raise fail("the model takes one classifier", self.names, "one", todo)
+            raise fail("The model supports one classifier; got {}", self.names, "", todo)
         coefficients, scale, _ = self.linear[0].draw(size, rng)
         number = len(self.labels)
         step = coefficients[:, number + 1 :].reshape(-1, number, number)

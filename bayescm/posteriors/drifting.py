@@ -100,15 +100,15 @@ def drifting(
     prior = np.broadcast_to(np.asarray(prior_counts, float), (2, 2))
     if not ((prior > 0) & (prior < np.inf)).all():
         raise fail(
-            "drifting needs a proper prior for the first step",
+            "drifting needs a prior above 0 in every cell",
             prior.tolist(),
-            "every cell > 0",
+            "",
             "pass e.g. `concentration=0.5`",
         )
     scale = DRIFT if drift is None else drift
     if not isinstance(scale, int | float | np.number) or not 0 < scale < np.inf:
         todo = "pass `drift=0.2`, or a function from a name to a PyMC variable"
-        raise fail("drift must be a positive scale", drift, "a finite number > 0", todo)
+        raise fail("`drift` must be a finite number > 0", drift, "", todo)
     return Drifting(series, prior, float(scale), bool(filtered))
 
 
@@ -192,8 +192,12 @@ class Drifting(CountsPosterior):
         if dim != self.counts.dims[-3]:
             return self
         if self.only_past:
-            what = "what was known at one step is not compared with what was known at another"
-            raise fail(what, "filtered=True", "the steps given all of them", "leave `filtered` out")
+            raise fail(
+                "Steps cannot be compared with `filtered=True`, because each uses other data",
+                ...,
+                "",
+                "leave `filtered` out",
+            )
         return replace(self, joint=True)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:

@@ -90,9 +90,9 @@ def fixed_totals(
 def _prior(pair, classes):
     if classes != 2 or len(pair) != 2 or not all(0 < parameter < np.inf for parameter in pair):
         raise fail(
-            "not a beta prior for the prevalence",
+            "The prior of the prevalence must be two numbers > 0, for two classes",
             pair,
-            "two numbers > 0, for two classes",
+            "",
             "pass e.g. `prevalence=(2, 8)`",
         )
     return float(pair[0]), float(pair[1])
@@ -116,7 +116,7 @@ def _shares(cells, prevalence):
             if prevalence is None
             else "prevalence must lie between 0 and 1"
         )
-        raise fail(what, shares.tolist(), "proportions in (0, 1) that sum to 1", todo)
+        raise fail(f"{what}: {{}}", shares.tolist(), "proportions in (0, 1) that sum to 1", todo)
     return np.broadcast_to(shares, cells.shape[:-1])
 
 

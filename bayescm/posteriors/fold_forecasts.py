@@ -51,8 +51,13 @@ class FoldForecasts(OfForecasts):
         share = float(evidence.coords.get("test_share", 1 / len(self.folds)))
         self.rho = share / (share + float(evidence.coords.get("train_size", 1 - share)))
         if len(self.folds) < 2:
-            todo = "drop_vars('fold') takes it for one sample"
-            raise fail("one fold does not show how folds differ", 1, "two or more", todo)
+            raise fail(
+                "One fold does not show how folds differ",
+                ...,
+                "",
+                "pass two or more folds, or use drop_vars('fold') to treat all examples as one "
+                "sample",
+            )
 
     @cached_property
     def of_folds(self) -> list[OfForecasts]:
@@ -72,7 +77,7 @@ class FoldForecasts(OfForecasts):
         if fewest >= _FEW_EXAMPLES:
             return exact
         examples = f"A fold has {fewest:.3g} examples of a class"
-        return [f"{examples}: slopes and intercepts of single folds say little.", *exact]
+        return [f"{examples}: slopes and intercepts of single folds are unreliable.", *exact]
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
         """Return the class labels if a measure has one value per class, else None."""
@@ -82,12 +87,22 @@ class FoldForecasts(OfForecasts):
         """Return the measure in each fold, (folds, [K], [C])."""
         if isinstance(getattr(measure, "form", None), CalibrationForm):
             name = measure.__name__
-            todo = "take the folds for one sample: curves.pool_folds(evidence, `ranks=False`)"
-            raise fail(f"{name} is of one sample, not of folds", ..., "a proper score", todo)
+            raise fail(
+                f"{name} is not available for folds, only for one sample",
+                ...,
+                "",
+                "treat the folds as one sample with curves.pool_folds(evidence, "
+                "`ranks=False`), or use a proper score",
+            )
         values = np.stack([fold.point(measure) for fold in self.of_folds])
         if not np.isfinite(values).all():
-            todo = "use fewer folds, `clip=`, or take them for one sample: drop_vars('fold')"
-            raise fail(f"{measure.__name__} is infinite or 0/0 in a fold", ..., "numbers", todo)
+            raise fail(
+                f"{measure.__name__} is infinite or 0/0 in a fold",
+                ...,
+                "",
+                "use fewer folds or `clip=`, or use drop_vars('fold') to treat all examples as "
+                "one sample",
+            )
         return values
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:

@@ -211,9 +211,13 @@ class OfForecasts(Posterior):
         arrays = [np.concatenate(values) for values in zip(*parts, strict=True)]
         for measure, values in zip(measures, arrays, strict=True):
             if np.isinf(values).any():
-                what = f"{measure.__name__} is infinite if a forecast of exactly 0 or 1 is wrong"
-                todo = "pass `clip=1e-6 to from_probabilities`, or ask for brier"
-                raise fail(what, ..., "forecasts inside (0, 1)", todo)
+                raise fail(
+                    f"{measure.__name__} is infinite: some forecasts are exactly 0 or 1 and may be "
+                    "wrong",
+                    ...,
+                    "",
+                    "pass `clip=1e-6 to from_probabilities`, or use brier",
+                )
         return arrays
 
     def _shaped(self, measure, population, size):
@@ -295,9 +299,12 @@ def exact_forecast_caveats(probability: np.ndarray) -> list[str]:
         return []
     are = "forecast is" if number == 1 else "forecasts are"
     return [
-        f"{number} {are} exactly 0 or 1: slope, intercept and calibration in the large take them "
-        "for a standard deviation beyond the most extreme of the others, and the log loss, which "
-        "one mistake among them would make infinite, for always right; clip= says what they mean."
+        (
+            f"{number} {are} exactly 0 or 1. Slope, intercept and calibration in the large "
+            "treat them as one standard deviation beyond the most extreme of the others. "
+            "The log loss treats them as always right, but one mistake would make it "
+            "infinite. Pass clip= to define them."
+        )
     ]
 
 

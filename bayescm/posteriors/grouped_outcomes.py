@@ -64,12 +64,22 @@ def grouped_outcomes(
     classifiers, classes = len(predicted), outcomes["label"].size
     if outcomes["counts"].dims[:-1] != ("group",) or len(counts) < 2:
         todo = "pass `from_classifiers(..., by={'group': site})`"
-        allowed = "a dim group of two or more, and no other"
-        raise fail("fewer than two groups", dict(outcomes["counts"].sizes), allowed, todo)
+        raise fail(
+            "Outcomes by group need a dimension group of size 2 or more, and no other; the "
+            "sizes are {}",
+            dict(outcomes["counts"].sizes),
+            "",
+            todo,
+        )
     shape = (classes,) * (1 + classifiers)
     if classes**classifiers > _MOST_OUTCOMES:
         got, todo = f"{classifiers} classifiers, {classes} classes", "compare two at a time"
-        raise fail("too many joint outcomes", got, f"at most {_MOST_OUTCOMES}", todo)
+        raise fail(
+            f"There are too many joint outcomes ({got}; at most {_MOST_OUTCOMES} outcomes)",
+            ...,
+            "",
+            todo,
+        )
     cells = np.indices(shape).reshape(1 + classifiers, -1)
     joint = np.zeros((len(counts), cells.shape[1]))
     joint[:, np.ravel_multi_index((actual, *predicted), shape)] = counts

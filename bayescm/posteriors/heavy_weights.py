@@ -104,10 +104,12 @@ def of_counts(counts: xr.DataArray, pooled: Sequence[str] = ()) -> list[str]:
         return []
     more = f" and {len(light) - MOST_NAMED} others" if len(light) > MOST_NAMED else ""
     return [
-        f"Weighing less than {FEWEST_HEAVY:g} of the heaviest examples of their class: "
-        f"{', '.join(light[:MOST_NAMED])}{more}. Few samples hold enough of such heavy examples: "
-        f"intervals of the recall of the class, and of whatever else depends on these examples, "
-        f"may be too short."
+        (
+            "Some classes have few examples compared with their heaviest weight (less than "
+            f"{FEWEST_HEAVY:g} times its weight): {', '.join(light[:MOST_NAMED])}{more}. "
+            "Few samples contain such heavy examples, so intervals of the recall of the "
+            "class, and of measures that depend on these examples, may be too short."
+        )
     ]
 
 
@@ -126,9 +128,11 @@ def of_scores(evidence: xr.Dataset) -> list[str]:
     if all(LEAST_RATIO <= ratio <= LARGEST_RATIO for ratio in ratios):
         return []
     return [
-        "The weights go with the scores: examples that weigh much have other scores than those of "
-        "their class that weigh little, so that the few heavy ones decide. Intervals of the area "
-        "under the curve and of what else hangs on them may be too short."
+        (
+            "The weights are related to the scores: in a class, heavy examples have other "
+            "scores than light ones, so a few heavy examples determine the result. "
+            "Intervals of the area under the curve and related measures may be too short."
+        )
     ]
 
 

@@ -92,7 +92,7 @@ def hierarchical_calibration(
     spread = 1.0 if spread is None else spread
     if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
         todo = "pass e.g. `spread=1.0`, or a function from a name to a PyMC variable"
-        raise fail("spread must be a positive scale", spread, "a number > 0", todo)
+        raise fail("`spread` must be a number > 0", spread, "", todo)
     return SiteForecasts(evidence, float(spread))
 
 
@@ -164,9 +164,9 @@ class SiteForecasts(OfForecasts):
         sentences = []
         if len(self.sites) < _FEW_SITES:
             sentences.append(
-                f"{len(self.sites)} sites are few: how much they differ is known from the prior "
-                "more than from them, and what is said of all sites there may be can lie outside "
-                "those at hand."
+                f"With only {len(self.sites)} sites, the differences between sites depend "
+                "strongly on the prior, and the population estimate can lie outside the "
+                "observed sites."
             )
         table = pd.crosstab(self.code, self.outcome, values=self.weight, aggfunc="sum")
         sparse = (
@@ -174,8 +174,9 @@ class SiteForecasts(OfForecasts):
         )
         if sparse.any():
             sentences.append(
-                f"{sparse.sum()} of {len(sparse)} sites have fewer than {_FEW_EXAMPLES} positive "
-                "or negative examples: what is said of these is said by the others too."
+                f"{sparse.sum()} of {len(sparse)} sites have fewer than {_FEW_EXAMPLES} "
+                "positive or negative examples. Their estimates depend strongly on the other "
+                "sites."
             )
         sentences += exact_forecast_caveats(self.probability)
         return sentences + heavy_weights.of_scores(self.evidence)
@@ -292,7 +293,7 @@ class SiteForecasts(OfForecasts):
         """Return draws of the variables of the PyMC model, for one classifier."""
         if len(self.recalibrations) > 1:
             todo = "select one: evidence.sel(classifier=...)"
-            raise fail("the model takes one classifier", self.names, "one", todo)
+            raise fail("The model supports one classifier; got {}", self.names, "", todo)
         center, spread, effect, _ = self.recalibrations[0].draw(size, rng)
         unit = self.recalibrations[0].middle[1]
         new = rng.standard_normal((size, 2))
@@ -309,7 +310,7 @@ class SiteForecasts(OfForecasts):
         """Return the posterior with the PyMC model's draws of level and slope."""
         if len(self.recalibrations) > 1:
             todo = "select one: evidence.sel(classifier=...)"
-            raise fail("the model takes one classifier", self.names, "one", todo)
+            raise fail("The model supports one classifier; got {}", self.names, "", todo)
         center, spread = variables["center"], variables["spread"]
         effect = center[:, None] + spread[:, None] * variables["site"]
         recalibration = copy.copy(self.recalibrations[0])
@@ -449,9 +450,13 @@ class AtSites:
         """Return measures (S,) of a site, given levels, slopes and shares (S, u) of forecasts."""
         for measure in measures:
             if isinstance(getattr(measure, "form", None), CalibrationForm):
-                todo = "select a site, and drop_vars('group')"
                 name = measure.__name__
-                raise fail(f"{name} is of one sample, not of sites", ..., "a proper score", todo)
+                raise fail(
+                    f"{name} is not available for several sites, only for one sample",
+                    ...,
+                    "",
+                    "select a site and use drop_vars('group'), or use a proper score",
+                )
         row = self.forecasts[site][0]
         odds = self.recalibration.odds_of(row)
         truth = expit(odds + effect[:, :1] + effect[:, 1:] * self.recalibration.standardise(odds))
@@ -487,9 +492,12 @@ class AtSites:
 def _check_finite(measure, values):
     if np.isfinite(values).all():
         return values
-    what = f"{measure.__name__} is infinite if a forecast of exactly 0 or 1 is wrong"
-    todo = "pass `clip=1e-6 to from_probabilities`, or ask for brier"
-    raise fail(what, ..., "forecasts inside (0, 1)", todo)
+    raise fail(
+        f"{measure.__name__} is infinite: some forecasts are exactly 0 or 1 and may be wrong",
+        ...,
+        "",
+        "pass `clip=1e-6 to from_probabilities`, or use brier",
+    )
 
 
 # Draws of several classifiers in a joint order, which keeps the marginal distributions.

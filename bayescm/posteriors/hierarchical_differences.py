@@ -82,9 +82,14 @@ def hierarchical_differences(
     """
     results = as_results(results)
     if scale is not None and not 0 < scale < np.inf:
-        raise fail("scale must be positive", scale, "a number > 0", "pass e.g. `scale=0.02`")
+        raise fail("`scale` must be a number > 0", scale, "", "pass e.g. `scale=0.02`")
     if results.sizes["classifier"] < 2:
-        raise fail("only one classifier", results.sizes["classifier"], "two or more", "add another")
+        raise fail(
+            "Two or more classifiers are needed",
+            results.sizes["classifier"],
+            "",
+            "add another",
+        )
     return HierarchicalDifferences(results, scale)
 
 
@@ -261,14 +266,23 @@ def _pair(differences, rho, scale, first, second):
     differences, number = differences[number > 1], number[number > 1]
     if len(number) < 2:
         todo = "leave one of them out, or add results"
-        what = f"{first} and {second} have too few data sets in common"
-        raise fail(what, len(number), "two or more, of two or more runs", todo)
+        raise fail(
+            f"{first} and {second} have {len(number)} data sets in common; two are needed, "
+            "one of them with two or more runs",
+            ...,
+            "",
+            todo,
+        )
     mean = np.nanmean(differences, axis=-1)
     error = np.nanstd(differences, axis=-1, ddof=1) * np.sqrt(1 / number + rho / (1 - rho))
     size = np.sqrt(np.mean(mean**2 + error**2)) if scale is None else scale
     if not size > 0:
-        todo = "leave one of them out, or pass `scale=`, the size of a usual difference"
-        raise fail(f"{first} and {second} are equal on every data set", ..., "a difference", todo)
+        raise fail(
+            f"{first} and {second} are equal on every data set",
+            ...,
+            "",
+            "leave one of them out, or pass `scale=`, the size of a typical difference",
+        )
     return HierarchicalT(mean, np.maximum(error, size * _FLOOR), number - 1.0, float(size))
 
 

@@ -163,7 +163,13 @@ def hierarchical_folds(
         return posterior
     if rho is not None:
         todo = "leave `rho` out"
-        raise fail("halves tell the correlation between folds", rho, "no rho with halves", todo)
+        raise fail(
+            f"`rho={rho!r}` has no effect with halves, which determine the correlation "
+            "between folds",
+            ...,
+            "",
+            todo,
+        )
     return HierarchicalFolds(table, settings, _check_halves(halves, posterior))
 
 
@@ -171,13 +177,16 @@ def _repeats(folds, n_folds):
     number = folds.shape[-3]
     if (folds.sum((-3, -1)) == 0).any():
         todo = "leave the class out of the counts"
-        raise fail(
-            "a class has no examples in any fold", ..., "at least one example of each class", todo
-        )
+        raise fail("A class has no examples in any fold", ..., "", todo)
     if n_folds < 2 or number % n_folds:
         todo = "correct the coordinate n_folds"
         divisors = [divisor for divisor in range(2, number + 1) if number % divisor == 0]
-        raise fail("n_folds does not divide the number of folds", n_folds, f"{divisors}", todo)
+        raise fail(
+            f"n_folds must divide the number of folds, so it must be one of {divisors}",
+            n_folds,
+            "",
+            todo,
+        )
     return number // int(n_folds)
 
 
@@ -192,23 +201,25 @@ def _prior(cells, concentration):
     prior = np.asarray(default if concentration is None else concentration, float)
     if not ((prior > 0) & (prior < np.inf)).all():
         todo = "pass e.g. `concentration=0.5`"
-        raise fail("concentration must be positive", concentration, "numbers > 0", todo)
+        raise fail("`concentration` must be numbers > 0", concentration, "", todo)
     return np.broadcast_to(prior, (classes, classes))
 
 
 def _positive(value, name):
     if not 0 < value < np.inf:
-        raise fail(
-            f"{name} must be positive", value, "a number > 0", f"leave `{name}` out, or pass 1"
-        )
+        raise fail(f"{name} must be a number > 0", value, "", f"leave `{name}` out, or pass 1")
     return float(value)
 
 
 def _correlation(rho):
     number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
     if not number or not 0 <= rho < 1:
-        todo = "leave it out, or pass the test share"
-        raise fail("rho must be a correlation", rho, "0 <= rho < 1", todo)
+        raise fail(
+            "`rho` must be a correlation, at least 0 and below 1",
+            rho,
+            "",
+            "leave it out, or pass the proportion tested",
+        )
     return float(rho)
 
 
@@ -217,16 +228,19 @@ def _check_halves(halves, posterior):
     halves = as_labelled_counts(halves, "repeat", "half")
     dims = (*posterior.batch.dims, "repeat", "half")
     if set(halves.dims[:-2]) != set(dims) or halves.sizes["half"] != 2:
-        allowed = f"dims {(*dims, *CELLS)}, two halves"
         todo = "use cross_halves, or `from_matrix(tables, dims=('repeat', 'half'))`"
-        raise fail("these are no halves", dict(halves.sizes), allowed, todo)
+        raise fail(
+            f"`halves` must have the dimensions {', '.join((*dims, *CELLS))}, with two "
+            "halves; the sizes are {}",
+            dict(halves.sizes),
+            "",
+            todo,
+        )
     labels = posterior.counts["actual"].values.tolist()
     sizes = {dim: halves.sizes[dim] for dim in posterior.batch.dims}
     if halves["actual"].values.tolist() != labels or sizes != dict(posterior.batch.sizes):
-        got = {"classes": halves["actual"].values.tolist(), **sizes}
-        allowed = f"classes {labels}, {dict(posterior.batch.sizes)}"
-        todo = "make both of the same classifiers and labels, with the same positive class"
-        raise fail("the halves are not of these counts", got, allowed, todo)
+        todo = "build both from the same classifiers and labels, with the same positive class"
+        raise fail("The halves and the counts have different classes or sizes", ..., "", todo)
     for dim in posterior.batch.dims:
         if dim in halves.indexes and dim in posterior.batch.indexes:
             names, labels_of_halves = (
@@ -234,13 +248,17 @@ def _check_halves(halves, posterior):
                 halves[dim].values.tolist(),
             )
             if set(names) - set(labels_of_halves):
-                todo = "make both of the same classifiers"
-                raise fail("the halves are not of these counts", labels_of_halves, names, todo)
+                raise fail(
+                    "The halves have the labels {}, which do not match the counts",
+                    labels_of_halves,
+                    names,
+                    "build both from the same classifiers",
+                )
             halves = halves.sel({dim: names})
     halves = halves.transpose(*dims, *CELLS)
     if (halves.sum(CELLS[1]) == 0).any():
         todo = "leave the halving out, or use cross_halves"
-        raise fail("a half has no example of a class", ..., "some of each in every half", todo)
+        raise fail("A half has no example of a class", ..., "", todo)
     return halves
 
 
@@ -339,8 +357,9 @@ class HierarchicalFolds(CountsPosterior):
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return cautions about random splits and about thresholds that differ a lot."""
         uneven = (
-            "Random splits test some examples often and others hardly, which the model does not "
-            "know: intervals may be too short. Repeated cross-validation tests all alike."
+            "Random splits test some examples often and others rarely. The model ignores "
+            "this, so intervals may be too short. Repeated cross-validation tests all "
+            "examples equally often."
         )
         caveats = super().caveats(of) + ([uneven] if is_random_split(self.counts) else [])
         if self._halves is not None:
@@ -351,9 +370,10 @@ class HierarchicalFolds(CountsPosterior):
         if p_value > _RARE / self.batch.size:
             return caveats
         moving = (
-            "The classifiers of the folds differ in how often they predict each class by more than "
-            f"chance (p = {p_value:.1g}): another training set may move the measures further than "
-            "one cross-validation shows. Halves show how far: halves=cross_halves(estimator, X, y)."
+            "The classifiers of the folds differ in how often they predict each class by "
+            f"more than chance (p = {p_value:.1g}). Another training set may change the "
+            "measures more than one cross-validation shows. To measure this, pass "
+            "halves=cross_halves(estimator, X, y)."
         )
         return [*caveats, moving]
 

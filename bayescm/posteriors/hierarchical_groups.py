@@ -99,24 +99,35 @@ def hierarchical_groups(
     if is_outcomes(counts):
         _check_spread(spread)
         if prevalence is not None:
-            what = "outcomes of several classifiers take no prevalence"
-            todo = "take the counts of each classifier"
-            raise fail(what, prevalence, "counts of two classes", todo)
+            raise fail(
+                f"`prevalence={prevalence!r}` is not available for outcomes of several classifiers",
+                ...,
+                "",
+                "use the counts of each classifier",
+            )
         if covariates is not None:
-            todo = "take the counts of one classifier"
-            raise fail("covariates are for counts", "outcomes", "counts of two classes", todo)
+            raise fail(
+                "`covariates` is not available for outcomes",
+                ...,
+                "",
+                "use the counts of one classifier",
+            )
         return grouped_outcomes(counts, concentration=concentration, spread=spread)
     table, weight, prevalence = groups_and_prior(counts, concentration, spread, prevalence)
     if isinstance(covariates, Mapping):
         covariates = study_covariates(table, covariates)
     if prevalence is not None and table.sizes["actual"] != 2:
         todo = "leave it out, or compare one class with the rest"
-        raise fail("prevalence is for two classes", prevalence, "two classes", todo)
+        raise fail(f"`prevalence={prevalence!r}` needs two classes", ..., "", todo)
     check_prevalence(prevalence)
     if covariates is None:
         if slope != 2.0:
-            todo = "pass `covariates=`, whose slopes it is the scale of, or leave it out"
-            raise fail("slope has no effect without covariates", slope, "covariates too", todo)
+            raise fail(
+                "`slope` has no effect without covariates",
+                ...,
+                "",
+                "pass `covariates=`, or leave `slope` out",
+            )
         return HierarchicalGroups(table, weight, float(spread), prevalence)
     design = _design(covariates, slope, table)
     at_zero = ", ".join(f"{name}=0" for name in _names_of_covariates(covariates))
@@ -146,8 +157,14 @@ def groups_and_prior(
         todo = "name the axis: `from_predictions(..., by={'group': site})`"
         others = [dim for dim in table.dims if dim not in ("group", *CELLS)]
         if len(others) == 1:
-            todo = f"name the dim that is pooled over group: counts.rename({others[0]}='group')"
-        raise fail("fewer than two groups", table.dims, "two or more along group", todo)
+            todo = f"if {others[0]} is a group, rename it: counts.rename({others[0]}='group')"
+        raise fail(
+            "A dimension group with at least two groups is needed; the counts have the "
+            "dimensions {}",
+            table.dims,
+            "",
+            todo,
+        )
     table = table.transpose(..., "group", *CELLS)
     classes = table.sizes["actual"]
     weight = prior_of(concentration, counts, ("group",))
@@ -155,7 +172,7 @@ def groups_and_prior(
     weight = np.broadcast_to(np.asarray(weight, float), (classes, classes))
     if not ((weight > 0) & np.isfinite(weight)).all():
         todo = "pass e.g. `concentration=0.5`"
-        raise fail("concentration must be positive", concentration, "numbers > 0", todo)
+        raise fail("`concentration` must be numbers > 0", concentration, "", todo)
     prevalence = shares_of(prevalence, counts, table)
     _check_spread(spread)
     return table, weight, prevalence
@@ -164,50 +181,61 @@ def groups_and_prior(
 def _check_spread(spread):
     if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
         todo = "pass e.g. `spread=1.0`, or a function from a name to a PyMC variable"
-        raise fail("spread must be a positive scale", spread, "a number > 0", todo)
+        raise fail("`spread` must be a number > 0", spread, "", todo)
 
 
 def check_prevalence(prevalence: Any) -> None:
     """Raise an error if the known prevalence is not a number inside (0, 1)."""
     if prevalence is not None and (np.ndim(prevalence) or not 0 < prevalence < 1):
         todo = "pass the proportion of positives, e.g. 0.01"
-        raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
+        raise fail("`prevalence` must be between 0 and 1", prevalence, "", todo)
 
 
 def _design(covariates, slope, table):
     """Return covariates (G, Q) in the order of the groups of a table, or raise an error."""
     if not isinstance(slope, (int, float, np.number)) or not 0 < slope < np.inf:
-        raise fail("slope must be a positive scale", slope, "a number > 0", "pass e.g. `slope=2.0`")
+        raise fail("`slope` must be a number > 0", slope, "", "pass e.g. `slope=2.0`")
     if table.sizes["actual"] != 2:
         todo = "leave them out, or compare one class with the rest"
-        raise fail("covariates are for two classes", table.sizes["actual"], "2", todo)
+        raise fail(
+            "`covariates` need two classes; the counts have {}", table.sizes["actual"], "", todo
+        )
     dims = ("group", "covariate")
     todo = "pass the values of a typical group, `covariates={'year': 2000}`"
     if not isinstance(covariates, xr.DataArray) or set(covariates.dims) != set(dims):
         got = getattr(covariates, "dims", type(covariates).__name__)
-        raise fail("covariates are not labelled", got, f"a DataArray, dims {dims}", todo)
+        raise fail(f"`covariates` must be a DataArray with the dimensions {dims}", got, "", todo)
     if "group" in covariates.coords and "group" in table.coords:
         groups, labels = (array["group"].values for array in (table, covariates))
         missing = set(groups.tolist()) - set(labels.tolist())
         if missing or len(set(labels.tolist())) < len(labels):
             got = min(missing, key=str) if missing else "a group twice"
-            raise fail("covariates of other groups", got, "each group once", todo)
+            raise fail("`covariates` must have each group once; the problem is {}", got, "", todo)
         covariates = covariates.sel(group=groups)
     try:
         design = covariates.transpose(*dims).values.astype(float)
     except (TypeError, ValueError):
-        raise fail("covariates must be numbers", covariates.dtype, "numbers", todo) from None
+        raise fail("`covariates` must be numbers", covariates.dtype, "", todo) from None
     n_groups = table.sizes["group"]
     if len(design) != n_groups or not design.shape[1]:
-        raise fail("covariates have another shape", design.shape, f"({n_groups}, Q)", todo)
+        raise fail(f"`covariates` must have the shape ({n_groups}, Q)", design.shape, "", todo)
     if not np.isfinite(design).all():
-        todo = "leave out the groups where one is missing"
-        raise fail("covariates must be finite", design[~np.isfinite(design)][0], "numbers", todo)
+        raise fail(
+            "`covariates` must be finite",
+            design[~np.isfinite(design)][0],
+            "",
+            "leave out groups with a missing covariate",
+        )
     centred = design - design.mean(0)
     size = np.abs(centred).max(0)
     if not size.all() or np.linalg.matrix_rank(centred / size) < len(size):
-        todo = "leave out those that are constant, or sums of others, or too many for the groups"
-        raise fail("covariates do not tell the groups apart", design.shape, "none to spare", todo)
+        raise fail(
+            "The covariates are redundant: their shape is {}",
+            design.shape,
+            "",
+            "leave out covariates that are constant or sums of others, or use fewer than "
+            "there are groups",
+        )
     return design
 
 
@@ -230,9 +258,11 @@ def few_groups(number: int) -> list[str]:
     if number >= FEW_GROUPS:
         return []
     return [
-        f"{number} groups say little about how far groups differ: the prior of the standard "
-        "deviations between them shows, and what is said of all groups there may be can lie "
-        "outside those at hand, whose mean is the estimand finite."
+        (
+            f"With only {number} groups, the between-group standard deviations depend "
+            "strongly on their prior, and the population estimate can lie outside the "
+            "observed groups. For the mean of the observed groups, use of='finite'."
+        )
     ]
 
 

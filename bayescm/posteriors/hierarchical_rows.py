@@ -81,11 +81,16 @@ def hierarchical_rows(
     table = as_labelled_counts(counts)
     if table.sizes["actual"] < 3:
         todo = "use dirichlet_multinomial for two classes"
-        raise fail("too few classes to pool", table.shape, "three or more", todo)
+        raise fail(
+            "hierarchical_rows needs three or more classes; the counts have the shape {}",
+            table.shape,
+            "",
+            todo,
+        )
     scales = {"concentration": concentration, "spread": spread, "errors": errors}
     for name, value in scales.items():
         if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-            raise fail(f"{name} must be positive", value, "one number > 0", f"correct {name}")
+            raise fail(f"{name} must be one number > 0", value, "", f"correct {name}")
     return HierarchicalRows(table, float(concentration), float(spread), float(errors))
 
 

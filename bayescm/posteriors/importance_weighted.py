@@ -62,8 +62,12 @@ def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> "
     """
     cells = as_labelled_counts(counts, abstention=True)
     if "effective" not in cells.coords:
-        todo = 'make them with `from_predictions`(..., `weights=...`, `weights_are="importance"`)'
-        raise fail("these counts have no importance weights", cells.sizes, "effective", todo)
+        raise fail(
+            "These counts have no importance weights",
+            ...,
+            "",
+            'build them with `from_predictions`(..., `weights=...`, `weights_are="importance"`)',
+        )
     effective = cells["effective"].broadcast_like(cells).transpose(*cells.dims).values.astype(float)
     check_counts(effective, fractional=True, name="an effective count")
     labels = cells.indexes["actual"].tolist()

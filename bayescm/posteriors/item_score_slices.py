@@ -118,20 +118,29 @@ def item_score_slices(
     of_one_slice = _OF_ONE_SLICE.get(entry.measured_variable or "")
     if of_one_slice is None:
         todo = "pass item scores, attempts or several labels for each example, with `by=`"
-        raise fail("the evidence has no items", entry.name, "items in slices", todo)
+        raise fail(
+            f"item_score_slices needs items in slices, not evidence of type {entry.name}",
+            ...,
+            "",
+            todo,
+        )
     evidence = entry.canonical(evidence)
     if not slice_dims(evidence):
-        todo = 'name their slice: `from_item_scores`(..., `by={"topic": topic}`)'
-        raise fail("the items have no slices", ..., "a dim of slices", todo)
+        raise fail(
+            "The items have no slices",
+            ...,
+            "",
+            'name the slice of each item: `from_item_scores`(..., `by={"topic": topic}`)',
+        )
     number = isinstance(spread, int | float | np.number) and not isinstance(spread, bool)
     if not number or not 0 < spread < np.inf:
-        raise fail("spread must be positive", spread, "a number > 0", "pass e.g. `spread=0.5`")
+        raise fail("`spread` must be a number > 0", spread, "", "pass e.g. `spread=0.5`")
     prior = {} if concentration is None else {"concentration": concentration}
     apart = of_one_slice(evidence, **prior)
     sizes = apart.batch.values
     if isinstance(apart, ItemScores) and sizes.size and sizes.min() < 2:
         todo = "combine slices, or leave it out"
-        raise fail("a slice has fewer than two items", int(sizes.min()), "two or more", todo)
+        raise fail("Every slice needs two or more items; one has {}", int(sizes.min()), "", todo)
     return ItemScoreSlices(apart, evidence, float(spread))
 
 
@@ -272,15 +281,15 @@ class ItemScoreSlices(Posterior):
             index = zip(self.dims, np.unravel_index(place, sizes), strict=True)
             label = ", ".join(str(self.template.coords[dim].values[at]) for dim, at in index)
             cautions.append(
-                f"One {members} is further from the others than normal effects explain: {label} "
-                f"(p = {p:.1g}). It is shrunk towards the others, so that a gap may be too small. "
-                "Evaluate it alone too."
+                f"One {members} differs from the others by more than normal effects explain: "
+                f"{label} (p = {p:.1g}). It is shrunk towards the others, so a gap may be too "
+                "small. Evaluate it separately as well."
             )
         if slices > _MANY_SLICES:
             cautions.append(
-                f"The extremes among {slices} members of {members} depend on the assumed normal "
-                "distribution of their effects: a gap may be too small if one is unlike all the "
-                "others, and too large if all are within narrow limits."
+                f"The extremes of {slices} members of {members} depend on the assumed normal "
+                "distribution of their effects. A gap may be too small if one member is an "
+                "outlier, and too large if all members are within narrow limits."
             )
         return cautions
 
@@ -327,19 +336,24 @@ class ItemScoreSlices(Posterior):
     ) -> list[np.ndarray]:
         """Return draws of the mean score of each slice, the only measure of the PyMC model."""
         if others := [measure for measure in measures if measure.__name__ != MEAN.__name__]:
-            todo = "ask for the mean, or leave `method` out"
             names = ", ".join(measure.__name__ for measure in others)
-            raise fail(f"{OF_SLICES}: {names}", ..., "", todo)
+            raise fail(f"{OF_SLICES}: {names}", ..., "", "use the mean, or leave `method` out")
         return [variables["theta"].reshape(-1, *self.template.shape) for _ in measures]
 
     def normal_approximation(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the mean and standard deviation of each slice's mean score, without pooling."""
         if not isinstance(self.apart, ItemScores):
-            todo = "ask gap or worst_slices, which draw from the slices directly"
-            raise fail("the PyMC model takes item scores", self.measured_variable, "scores", todo)
+            raise fail(
+                "The PyMC model supports scores, not {}",
+                self.measured_variable,
+                "",
+                "use gap or worst_slices, which sample from the slices directly",
+            )
         if len(self.apart.score) > 1 or len(slice_dims(self.apart.evidence)) > 1:
             todo = "select one system: evidence.sel(classifier=...)"
-            raise fail("the PyMC model is of one system and one dim of slices", ..., "one", todo)
+            raise fail(
+                "The PyMC model supports one system and one dimension of slices", ..., "", todo
+            )
         moments = [
             self.apart.moments(self.apart.score[0, items], self.apart.weight[items])[2:4]
             for items in self.apart.slices

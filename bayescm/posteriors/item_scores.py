@@ -145,7 +145,12 @@ def item_scores(
     """
     number = isinstance(concentration, int | float | np.number)
     if not number or isinstance(concentration, bool) or not 0 <= concentration < np.inf:
-        raise fail("concentration", concentration, "a number >= 0", "pass e.g. `concentration=0.5`")
+        raise fail(
+            "`concentration` must be a number >= 0",
+            concentration,
+            "",
+            "pass e.g. `concentration=0.5`",
+        )
     if isinstance(evidence, xr.DataArray):
         _check_has_ends(evidence.attrs["lowest"] is not None, concentration)
         return SummedItemScores(evidence, float(concentration))
@@ -159,8 +164,12 @@ def item_scores(
 def _check_has_ends(has_ends, concentration):
     """Raise an error if pseudo-items are requested but the range is unknown."""
     if not has_ends and concentration != 0.5:
-        todo = "pass `range= to from_item_scores`"
-        raise fail("pseudo-items stand at the ends of the range", ..., "a range", todo)
+        raise fail(
+            "`concentration` needs the range of the scores",
+            ...,
+            "",
+            "pass `range= to from_item_scores`",
+        )
 
 
 def on_common_items(evidence: xr.Dataset) -> tuple[xr.Dataset, int]:
@@ -171,7 +180,7 @@ def on_common_items(evidence: xr.Dataset) -> tuple[xr.Dataset, int]:
     lacking = absent.any("classifier").values
     if lacking.all():
         todo = "select two systems, evidence.sel(classifier=['a', 'b']), or pass `missing='worst'`"
-        raise fail("no item has a score of every system", ..., "one or more", todo)
+        raise fail("No item has a score of every system", ..., "", todo)
     return evidence.isel(item=~lacking), int(lacking.sum())
 
 
@@ -243,11 +252,13 @@ class ItemScores(SlicedItems):
     def resolve_estimand(self, of: str) -> str:
         """Return the estimand; raise an error for single clusters, which need another model."""
         if of == "group" and self.cluster is not None:
-            todo = (
-                'pass the clusters as slices, `by={"cluster": cluster}`, and ask '
-                '`model="item_score_slices"`'
+            raise fail(
+                f"`of={of!r}` is not available for items in clusters",
+                ...,
+                self.estimands,
+                'for an interval per cluster, pass `by={"cluster": cluster}` and use '
+                '`model="item_score_slices"`',
             )
-            raise fail("single clusters are no estimand of all items", of, self.estimands, todo)
         return super().resolve_estimand(of)
 
     def bound(self, measure: Any) -> Any:
@@ -264,29 +275,30 @@ class ItemScores(SlicedItems):
         if not self.bounded and (few < _FEW_ITEMS or constant):
             number = "All items have the same score" if constant else f"{few} items are few"
             sentences.append(
-                f"{number}, and the ends of the scale are not known: what items may do that were "
-                "not seen is left out, and intervals are too short. Pass range= to "
-                "from_item_scores where the scale has ends."
+                f"{number}, and the range of the scores is unknown. Intervals are too short, "
+                "because they ignore scores of unobserved items. Pass range= to "
+                "from_item_scores if the scale has ends."
             )
         if self.cluster is not None and of != "finite":
             clusters = min(len(np.unique(self.cluster[items])) for items in self.slices)
             if clusters < _FEW_CLUSTERS:
                 sentences.append(
-                    f"{clusters} clusters of items tell little of others like them; of these alone "
-                    'ask with of="finite".'
+                    f"With only {clusters} clusters of items, the interval for the population of "
+                    'clusters is unreliable. Use of="finite" for the observed clusters.'
                 )
         if self.cluster is not None and of == "finite":
             single = (np.bincount(self.cluster)[self.cluster] == 1).mean()
             if single > 0:
                 sentences.append(
-                    f"{100 * single:.0f} % of the items are alone in their cluster, and taken for "
-                    "known: nothing shows how items of theirs differ."
+                    f"{100 * single:.0f}% of the items are alone in their cluster and are treated "
+                    "as known, because the data do not show how items of such a cluster differ."
                 )
         if self.lacking:
             number = self.score.shape[1]
             sentences.append(
-                f"Only the {number:,} of {number + self.lacking:,} items with a score of every "
-                "system are used. Select two systems to compare them on all items that both have."
+                f"Only the {number:,} of {number + self.lacking:,} items with scores of all "
+                "systems are used. Select two systems to compare them on all items that both "
+                "have."
             )
         if self.judge is not None:
             sentences += self._judge_caveats(self.judge)
@@ -298,8 +310,8 @@ class ItemScores(SlicedItems):
             )
             if kish < _FEW_EFFECTIVE:
                 sentences.append(
-                    f"The weights are so unequal that the items are worth {kish:.0f} equal ones: "
-                    "too few to know an interval by."
+                    f"The weights are so unequal that the items are worth only {kish:.0f} items of "
+                    "equal weight, which is too few for a reliable interval."
                 )
         return sentences
 
@@ -314,8 +326,10 @@ class ItemScores(SlicedItems):
         if not any(weak):
             return []
         return [
-            "The judge's scores hardly go with people's: it adds nothing to what is known from the "
-            "items that people scored."
+            (
+                "The judge's scores are hardly correlated with people's scores, so the judge "
+                "adds no information."
+            )
         ]
 
     def distance(self, first: int, second: int) -> np.ndarray:
@@ -514,9 +528,12 @@ class ItemScores(SlicedItems):
     def _check_mark(self, form):
         """Raise an error if the whole range is on one side of the threshold."""
         if form.counts(self.ends).sum() != 1:
-            what, todo = "all scores of the range are on one side of the mark", "correct the mark"
+            todo = "correct the mark"
             raise fail(
-                what, form.at, "a mark inside the range ({:g}, {:g})".format(*self.ends), todo
+                "All scores of the range are on the same side of the mark {}",
+                form.at,
+                "a mark inside the range ({:g}, {:g})".format(*self.ends),
+                todo,
             )
 
     def _share(self, form):
@@ -611,8 +628,12 @@ class ItemScores(SlicedItems):
         }
         for what, is_so in unfit.items():
             if is_so:
-                todo = "ask interval, summary or compare, which draw from them directly"
-                raise fail(f"the PyMC model takes no {what}", ..., "one sample of items", todo)
+                raise fail(
+                    f"The PyMC model does not support {what}",
+                    ...,
+                    "",
+                    "use interval, summary or compare, which sample from the posterior directly",
+                )
         score, weight = self.score[0], self.weight
         if self.bounded and self.concentration:
             score = np.concatenate([score, self.ends])
@@ -666,9 +687,13 @@ def check_clusters(evidence: xr.Dataset, unit: str = "item") -> None:
     for items in items_of_slices(evidence, unit):
         clusters = len(np.unique(cluster[items]))
         if clusters < _FEWEST_CLUSTERS:
-            todo = f"what few clusters share is not known; leave `group=` out to take {unit}s alike"
-            what = f"too few clusters of {unit}s"
-            raise fail(what, clusters, f"{_FEWEST_CLUSTERS} or more", todo)
+            raise fail(
+                f"Only {clusters} clusters of {unit}s are given; at least {_FEWEST_CLUSTERS} "
+                "are needed",
+                ...,
+                "",
+                f"add clusters, or leave `group=` out to treat {unit}s as independent",
+            )
 
 
 def dirichlet_mean(

@@ -45,17 +45,18 @@ def classifier_priors(
     rows = prior[:, :n_actual]
     if not ((rows > 0).all() or (rows == 0).all()) or not np.isfinite(prior).all():
         raise fail(
-            "concentration must be positive, or 0 throughout",
+            "`concentration` must be finite numbers, all > 0 or all 0",
             concentration,
-            "finite numbers, all > 0 or all 0",
+            "",
             "pass e.g. `concentration=0.5`, or 0 for the Bayesian bootstrap",
         )
     sums = prior.sum(-1)
     if not np.allclose(sums, sums[:1]):
         raise fail(
-            "the classifiers' priors disagree about the class frequencies",
+            "The priors of the classifiers must have the same row sums, because the "
+            "classifiers share the true labels",
             sums.tolist(),
-            "the same row sums for every classifier, since they share the truth",
+            "",
             "scale the rows of each prior to common sums",
         )
     return prior

@@ -99,11 +99,11 @@ def mislabelled(
     """
     if "fold" in getattr(evidence, "dims", ()):
         todo = 'add the folds up: counts.sum("fold")'
-        raise fail("label errors of a cross-validation", "fold", "counts without folds", todo)
+        raise fail("Label errors are not available for a cross-validation", ..., "", todo)
     read = _of_outcomes if is_outcomes(evidence) else _of_counts
     counts, table, answers, prior = read(evidence, concentration)
     if not ((prior > 0) & (prior < np.inf)).all():
-        raise fail("concentration must be positive", concentration, "numbers > 0", "pass 0.5")
+        raise fail("`concentration` must be numbers > 0", concentration, "", "pass 0.5")
     errors = label_errors(label_error, counts["actual"].values.tolist())
     return Mislabelled(counts, table, answers, prior, errors, known_shares(counts))
 
@@ -123,8 +123,12 @@ def _of_outcomes(evidence, concentration):
     """Return the same for several classifiers, whose joint predictions are the strata."""
     outcomes = as_outcomes(evidence)
     if abstains(outcomes):
-        todo = "leave the abstentions out, or the label errors"
-        raise fail("this model knows no abstentions", outcomes["abstain"].item(), "none", todo)
+        raise fail(
+            "Label errors are not available with abstentions ({})",
+            outcomes["abstain"].item(),
+            "",
+            "leave the abstentions out, or the label errors",
+        )
     counts = tables_of(outcomes)
     weights, truth, predicted = arrays(outcomes)
     answers, stratum_of_outcome = np.unique(predicted, axis=1, return_inverse=True)
@@ -138,8 +142,12 @@ def _prior_of_answers(concentration, answers, classes):
     """Return the prior (K, C) of the joint predictions of several classifiers."""
     if concentration is not None:
         if np.ndim(concentration):
-            todo = "pass one number"
-            raise fail("a prior for each cell", np.shape(concentration), "one number", todo)
+            raise fail(
+                "The prior must be one number, not one per cell",
+                np.shape(concentration),
+                "",
+                "pass one number",
+            )
         return np.full((answers.shape[1], classes), float(concentration))
     agree = (answers == answers[0]).all(axis=0)
     weight = np.where(agree, 2 / max(1, agree.sum()), 1.0)
@@ -263,11 +271,15 @@ class Mislabelled(Strata):
     def _draw_gibbs(self, counts, prior, size, rng):
         """Sample true classes (size, K, C) for known rates and many classes."""
         if len(self.errors.betas):
-            allowed = "known rates, where there are more than two classes"
             todo = 'pass numbers, or sample it: fit(evidence, `method="nuts"`, `label_error=...`)'
-            raise fail("uncertain rates of label errors", self.errors.betas, allowed, todo)
+            raise fail(
+                "Uncertain rates of label errors need NUTS if there are more than two classes",
+                self.errors.betas,
+                "",
+                todo,
+            )
         if (counts != np.rint(counts)).any():
-            raise fail("fractional counts with label errors", ..., "whole examples", "round them")
+            raise fail("Fractional counts cannot have label errors", ..., "", "round them")
         matrix = self.errors.matrix(self.errors.rates)
         return gibbs.mixture_weights(
             matrix.T,
@@ -303,9 +315,11 @@ class Mislabelled(Strata):
         if not (loss > _CONTRADICTION).any():
             return []
         return [
-            "The labels contradict the rates of label errors: were they wrong so often, more "
-            "examples would differ from what the classifier says. Lower the rates, or let the "
-            "label and the classifier err together, which this model does not."
+            (
+                "The labels contradict the rates of label errors: with so many errors, more "
+                "labels would differ from the predictions. Lower the rates. If label errors "
+                "and mistakes of the classifier are related, this model does not apply."
+            )
         ]
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
@@ -415,7 +429,9 @@ def label_errors(label_error: Any, labels: list) -> LabelErrors:
             _check_classes(rate, labels)
             parts = np.array([_rate(rate.get(other, 0.0)) for other in labels])
             if parts[index]:
-                raise fail("a right label is no error", {label: rate}, "wrong labels", "drop it")
+                raise fail(
+                    "{} gives an error rate for a correct label", {label: rate}, "", "drop it"
+                )
             rates[index] = _rate(float(parts.sum()))
             spread[index] = parts / rates[index] if rates[index] else spread[index]
         elif isinstance(rate, tuple):
@@ -429,14 +445,15 @@ def label_errors(label_error: Any, labels: list) -> LabelErrors:
 def _check_classes(label_error, labels):
     for name in label_error:
         if name not in labels:
-            what = "a label error of an unknown class"
-            raise fail(what, name, labels, suggest(name, labels))
+            raise fail(
+                "label_error names the unknown class {}", name, labels, suggest(name, labels)
+            )
 
 
 def _rate(value):
     number = isinstance(value, (int, float, np.integer, np.floating)) and np.ndim(value) == 0
     if isinstance(value, bool) or not number or not 0 <= value < HALF:
-        raise fail("not a rate of wrong labels", value, "0 <= rate < 0.5", _ADVICE)
+        raise fail("The rate of wrong labels must be at least 0 and below 0.5", value, "", _ADVICE)
     return float(value)
 
 
@@ -445,10 +462,12 @@ def _beta(pair):
         isinstance(parameter, (int, float, np.number)) for parameter in pair
     )
     if not numbers or not all(0 < parameter < np.inf for parameter in pair):
-        raise fail("not a Beta distribution of label errors", pair, "two numbers > 0", _ADVICE)
+        raise fail("A Beta distribution of label errors must be two numbers > 0", pair, "", _ADVICE)
     if pair[0] >= pair[1]:
         mean = f"a mean of {pair[0] / sum(pair):.2g}"
-        raise fail("labels are wrong more often than right", mean, "a mean below 0.5", _ADVICE)
+        raise fail(
+            f"A rate of wrong labels cannot have {mean}, which is not below 0.5", ..., "", _ADVICE
+        )
     return tuple(map(float, pair))
 
 

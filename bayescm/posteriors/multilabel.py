@@ -110,7 +110,12 @@ def multilabel(
     """
     number = isinstance(concentration, int | float | np.number)
     if not number or isinstance(concentration, bool) or not 0 < concentration < np.inf:
-        raise fail("concentration", concentration, "a number > 0", "pass e.g. `concentration=0.5`")
+        raise fail(
+            "`concentration` must be a number > 0",
+            concentration,
+            "",
+            "pass e.g. `concentration=0.5`",
+        )
     if isinstance(evidence, xr.DataArray):
         return SummedLabels(evidence, float(concentration))
     return Multilabel(evidence, float(concentration))
@@ -245,8 +250,11 @@ class Multilabel(SlicedItems):
         names = [str(label) for label in self.labels[few]]
         shown = ", ".join(names[:5]) + (f" and {len(names) - 5} others" if len(names) > 5 else "")
         return [
-            f"Fewer than {_FEW_POSITIVES} examples have a label ({shown}): the prior says much of "
-            "it, and averages over the labels (macro) are less certain than their intervals say."
+            (
+                f"Some labels have fewer than {_FEW_POSITIVES} examples ({shown}). Their "
+                "results depend strongly on the prior, and macro averages are less certain "
+                "than their intervals show."
+            )
         ]
 
     def caveats_of_pairs(self, measure: Callable) -> list[str]:
@@ -255,8 +263,11 @@ class Multilabel(SlicedItems):
         if not isinstance(form, OverLabels) or form.measure.takes != "curve":
             return []
         return [
-            f"Draws of {display_name(measure.__name__)} share the weights of the examples only. "
-            "Systems that differ in few examples may look more different than they are."
+            (
+                f"Draws of {display_name(measure.__name__)} share only the weights of the "
+                "examples. Systems that differ in few examples may look more different than "
+                "they are."
+            )
         ]
 
     # Draws
@@ -444,8 +455,12 @@ class Multilabel(SlicedItems):
         }
         for what, is_so in unfit.items():
             if is_so:
-                todo = "ask interval, summary or compare, which draw from them directly"
-                raise fail(f"the PyMC model takes no {what}", ..., "one system", todo)
+                raise fail(
+                    f"The PyMC model does not support {what}",
+                    ...,
+                    "",
+                    "use interval, summary or compare, which sample from the posterior directly",
+                )
         pattern, first = self._pattern_of_examples
         table = np.stack([self.cells[name][0, first] for name in CELL_NAMES], axis=-1)
         return table.astype(float), np.bincount(pattern).astype(float)

@@ -121,7 +121,7 @@ def noisy_labels(
     ratings = as_ratings(evidence)
     prior = 1 / (ratings.sizes["actual"] - 1) if concentration is None else concentration
     if np.ndim(prior) != 0 or not 0 < prior < np.inf:
-        raise fail("concentration must be positive", prior, "a number > 0", "pass 1")
+        raise fail("`concentration` must be a number > 0", prior, "", "pass 1")
     if dependence is None:
         dependence = _LEARNED if Votes.of(ratings).show_dependence else 0.0
     dependence = check_dependence(dependence, ratings.sizes["actual"])
@@ -137,11 +137,15 @@ def check_dependence(dependence: Any, classes: int) -> Any:
         else np.ndim(dependence) == 0 and 0 <= dependence < 1
     )
     if not valid:
-        todo = "pass 0.2, or (1, 4) to learn it"
-        raise fail("not a dependence of raters", dependence, "0 <= dependence < 1, or a Beta", todo)
+        raise fail(
+            "`dependence` must be at least 0 and below 1, or a Beta distribution",
+            dependence,
+            "",
+            "pass e.g. 0.2, or (1, 4) to estimate it",
+        )
     if classes > 2 and dependence != 0:
-        todo = "take one class against the rest, or leave it out"
-        raise fail("dependence of raters is for two classes", classes, "two classes", todo)
+        todo = "use one class against the rest, or leave it out"
+        raise fail("`dependence` between raters needs two classes", classes, "", todo)
     return tuple(map(float, dependence)) if pair else float(dependence)
 
 
@@ -290,9 +294,9 @@ class NoisyLabels(CountsPosterior):
         )
         if points.effective < _FEW_EFFECTIVE:
             warnings.warn(
-                f"The draws are worth {points.effective:.0f} only: the rates are hardly "
-                'identified. Use fit(evidence, "noisy_labels", method="nuts"), more raters or '
-                "gold labels.",
+                f"The importance sample is worth only {points.effective:.0f} draws, because the "
+                'raters\' error rates are weakly identified. Use fit(evidence, "noisy_labels", '
+                'method="nuts"), or add raters or gold labels.',
                 stacklevel=2,
             )
         return points
@@ -350,8 +354,9 @@ class NoisyLabels(CountsPosterior):
         )
         if correlation > _CORRELATED:
             warnings.warn(
-                "The chains still remember how they began: the rates are hardly identified. Use "
-                'fit(evidence, "noisy_labels", method="nuts"), more raters or gold labels.',
+                "The Gibbs chains have not converged because the raters' error rates are "
+                'weakly identified. Use fit(evidence, "noisy_labels", method="nuts"), or add '
+                "raters or gold labels.",
                 stacklevel=2,
             )
         return prevalence, rates
@@ -489,9 +494,9 @@ class Votes:
             and np.ptp(heights) < _CLOSE
         ):
             warnings.warn(
-                "The gold labels hardly tell which class is which: the raters may be mostly right "
-                "or mostly wrong, and the answer is of the more probable of the two. "
-                "Pass more gold labels.",
+                "The gold labels hardly identify the classes: the raters may be mostly right "
+                "or mostly wrong. The result is for the more probable of the two. Pass more "
+                "gold labels.",
                 stacklevel=2,
             )
         return modes[int(np.argmax(heights))]

@@ -107,22 +107,35 @@ def paired_folds(
     outcomes = as_outcomes(outcomes)
     if outcomes["counts"].dims != ("fold", "outcome") or outcomes.sizes["fold"] < 2:
         todo = "use cross_outcomes, or compare the counts of each classifier"
-        allowed = "dims (fold, outcome), two folds or more"
-        raise fail("not the folds of one cross-validation", dict(outcomes.sizes), allowed, todo)
+        raise fail(
+            "paired_folds needs the outcomes of one cross-validation, with two or more "
+            "folds; the sizes are {}",
+            dict(outcomes.sizes),
+            "",
+            todo,
+        )
     if outcomes.sizes["classifier"] < 2:
         todo = "use hierarchical_folds for one"
-        raise fail("only one classifier", outcomes["classifier"].values, "two or more", todo)
+        raise fail(
+            "Two or more classifiers are needed",
+            outcomes["classifier"].values.tolist(),
+            "",
+            todo,
+        )
     without_halves = outcomes.drop_vars("halves", errors="ignore")
     pooled = paired_outcomes(without_halves.sum("fold"), concentration=concentration)
     if pooled.size > _MOST_CELLS:
         raise fail(
-            "too many joint outcomes", pooled.size, f"<= {_MOST_CELLS}", "compare fewer at once"
+            f"There are {{}} joint outcomes, more than {_MOST_CELLS}",
+            pooled.size,
+            "",
+            "compare fewer classifiers at once",
         )
     counts = tables_of(outcomes)
     totals = counts.values.sum((0, -1))[0]
     if (totals == 0).any():
         todo = "leave the class out of the counts"
-        raise fail("a class has no examples in any fold", ..., "at least one of each class", todo)
+        raise fail("A class has no examples in any fold", ..., "", todo)
     error = 1 / np.sqrt(np.maximum(totals, 1))
     unit = np.sqrt(2 * np.median(error**2))
     default_spread, default_separation = (
@@ -143,7 +156,7 @@ def paired_folds(
 def _positive(value, name):
     if not 0 < value < np.inf:
         todo = f"leave `{name}` out, or pass 1"
-        raise fail(f"{name} must be positive", value, "a number > 0", todo)
+        raise fail(f"{name} must be a number > 0", value, "", todo)
     return float(value)
 
 
@@ -207,9 +220,9 @@ class PairedFolds(CountsPosterior):
         sentences = super().caveats(of)
         if self.separations.halves is None:
             sentences.append(
-                "Without halves it is hardly seen how far training moves each classifier, and "
-                "differences may look too certain, above all of recall and F1 of trees. Pass "
-                "halves=8 to cross_outcomes, or leave the model out."
+                "Without halves, the data hardly show how much training changes each "
+                "classifier, so differences may look too certain, especially for recall and F1 "
+                "of trees. Pass halves=8 to cross_outcomes, or leave the model out."
             )
         return sentences
 

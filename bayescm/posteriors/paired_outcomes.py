@@ -228,7 +228,11 @@ class PairedOutcomes(CountsPosterior):
         if self.size > WRITE_OUT:
             todo = "use compare, ranks and joint_interval, which never enumerate the cells"
             raise fail(
-                "the joint table is too large for a tree", self.size, f"<= {WRITE_OUT} cells", todo
+                f"The joint table has {{}} cells, more than {WRITE_OUT}, so it is too large for "
+                "a tree",
+                self.size,
+                "",
+                todo,
             )
         cells = self._gammas(size, rng)
         theta = np.maximum(cells / cells.sum(-1, keepdims=True), np.finfo(float).tiny)

@@ -73,8 +73,12 @@ def partly_labelled(
     array([3., 7.])
     """
     if not has_strata(evidence):
-        todo = "make them with `from_partly_labelled(actual, predicted, judge)`"
-        raise fail("these counts have no unlabelled examples", ..., "unlabelled", todo)
+        raise fail(
+            "These counts have no unlabelled examples",
+            ...,
+            "",
+            "build them with `from_partly_labelled(actual, predicted, judge)`",
+        )
     counts, labelled, unlabelled, answers, verdicts = _strata(evidence)
     check_counts(unlabelled, fractional=True, name="a number of unlabelled examples")
     labelled = labelled[
@@ -87,7 +91,7 @@ def partly_labelled(
     if concentration is not None:
         if np.ndim(concentration) != 0 or not 0 < concentration < np.inf:
             todo = "pass 0.25"
-            raise fail("concentration must be positive", concentration, "a number > 0", todo)
+            raise fail("`concentration` must be a number > 0", concentration, "", todo)
         weight = np.full_like(weight, concentration)
     return PartlyLabelled(counts, labelled, unlabelled, answers, verdicts, weight[:, None])
 
@@ -181,9 +185,12 @@ class PartlyLabelled(Strata):
             cells = np.arange(1.0, 1 + self.counts.shape[-1] ** 2).reshape(self.counts.shape[-2:])
             for measure in measures:
                 if not np.allclose(measure(cells), measure(cells[:, ::-1]), equal_nan=True):
-                    todo = 'ask for "prevalence", or pass `predicted= to from_partly_labelled`'
-                    allowed = "a measure of the true classes alone"
-                    raise fail("nothing was classified", measure.__name__, allowed, todo)
+                    raise fail(
+                        "{} needs predictions, and the evidence has none",
+                        measure.__name__,
+                        "",
+                        'use "prevalence", or pass `predicted= to from_partly_labelled`',
+                    )
         return super().draw(measures, size, rng, of=of, n=n)
 
     def draw_parameter(

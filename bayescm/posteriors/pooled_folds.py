@@ -87,9 +87,10 @@ def _check_omega(omega, matrices):
     number = np.ndim(omega) == 0 and isinstance(omega, (Real, np.ndarray))
     if not number or not lowest * (1 - 1e-9) <= omega <= 1:
         raise fail(
-            "omega is out of range for these folds",
+            f"`omega` must be from 1/{matrices} = {lowest:.4g} (the average matrix) to 1 "
+            "(plain pooling) for these folds",
             omega,
-            f"a number from 1/{matrices} = {lowest:.4g} (the average matrix) to 1 (plain pooling)",
+            "",
             "leave it out for the default",
         )
     return float(omega)

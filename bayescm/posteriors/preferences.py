@@ -124,11 +124,12 @@ def preferences(
     if "group" in votes.coords:
         number = len({*votes["group"].values.tolist()})
         if number < _FEWEST_CLUSTERS:
-            todo = (
-                "few clusters do not show how much votes of one cluster agree; make the votes "
-                "without group to treat them as independent"
+            raise fail(
+                f"At least {_FEWEST_CLUSTERS} clusters of votes are needed",
+                number,
+                "",
+                "build the evidence without group to treat votes as independent",
             )
-            raise fail("too few clusters of votes", number, f"{_FEWEST_CLUSTERS} or more", todo)
     return Preferences(votes, spread, first, ties)
 
 
@@ -209,15 +210,15 @@ class Preferences(Posterior):
             return measure
         if measure.canonical.startswith("tie_rate") and not self.has_ties:
             todo = "use win_rate"
-            raise fail("no vote is a tie, so that the model has no ties", ..., "", todo)
+            raise fail("No vote is a tie, so the model has no ties", ..., "", todo)
         if measure.canonical == "position_advantage" and not self.ordered:
             todo = "pass `ordered=True` if the left system was shown first"
-            raise fail("the order in which systems were shown is not known", ..., "", todo)
+            raise fail("The order in which systems were shown is unknown", ..., "", todo)
         return measure.bound(self.names)
 
     def shrinks_by(self, of: str) -> str:
         """Return why the posterior may differ from a point estimate, as half a sentence."""
-        return "the prior of the strengths counts, compared with few votes"
+        return "the prior of the strengths matters, because there are few votes"
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return cautions about unconnected systems, one-sided votes and few clusters."""
@@ -227,8 +228,8 @@ class Preferences(Posterior):
             listed = "; ".join(_listed(group) for group in groups[:_LISTED])
             more = f"; and {len(groups) - _LISTED} more" if len(groups) > _LISTED else ""
             sentences.append(
-                f"There are no votes between these groups of systems: {listed}{more}. Comparisons "
-                "of systems of different groups depend on the prior alone."
+                f"There are no votes between these groups of systems: {listed}{more}. "
+                "Comparisons between groups depend on the prior alone."
             )
         won, lost = self._of_systems(0, 1), self._of_systems(1, 0)
         undecided = self._of_systems(2, 2) > 0
@@ -237,12 +238,12 @@ class Preferences(Posterior):
             if places.size:
                 named = _listed([self.names[place] for place in places])
                 sentences.append(
-                    f"{named} {words} all votes. The prior decides how far away the strength is."
+                    f"{named} {words} all votes, so the size of the strength depends on the prior."
                 )
         if "group" in self.evidence.coords and (number := len(self._clusters[0])) <= _FEW_CLUSTERS:
             sentences.append(
-                f"{number} clusters are few to show how much votes of one cluster agree: intervals "
-                "may be too short."
+                f"With only {number} clusters, the data hardly show how similar votes in a "
+                "cluster are. Intervals may be too short."
             )
         return sentences
 
@@ -428,12 +429,22 @@ class Preferences(Posterior):
         if self.resolve_estimand(of) != "predictive":
             return strengths
         if not self.has_model:
-            todo = "leave `of` out, or make the votes without group"
-            raise fail("the next votes would be in clusters of unknown sizes", of, "", todo)
+            raise fail(
+                f"`of={of!r}` is not available, because the next votes would be in clusters of "
+                "unknown sizes",
+                ...,
+                "",
+                "leave `of` out, or build the evidence without group",
+            )
         for measure in measures:
             if not getattr(measure, "of_votes", False):
                 name, todo = getattr(measure, "__name__", "the measure"), "use win_rate"
-                raise fail(f"{name} is not a share of the next votes", of, "", todo)
+                raise fail(
+                    f"`of={of!r}` is not available for {name}, which is not a proportion of votes",
+                    ...,
+                    "",
+                    todo,
+                )
         return NextVotes(**vars(strengths), number=self._next_number(n), rng=rng)
 
     def _next_number(self, n):

@@ -168,7 +168,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Poste
     attempts = as_attempts(attempts)
     if not isinstance(concentration, (int, float, np.number)) or not 0 < concentration < np.inf:
         todo = "pass e.g. `concentration=1`"
-        raise fail("concentration must be positive", concentration, "a number > 0", todo)
+        raise fail("`concentration` must be a number > 0", concentration, "", todo)
     if (attempts["correct"].notnull().sum("attempt") == 1).all():
         return SingleAnswers(attempts, float(concentration))
     if slice_dims(attempts):
@@ -189,10 +189,12 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Poste
 def _check_groups(group):
     """Raise an error if there are too few groups of items."""
     if (number := len(np.unique(group))) < _FEWEST:
-        todo = (
-            "what few groups share is not known; `from_attempts` without group takes items as alike"
+        raise fail(
+            f"At least {_FEWEST} groups of items are needed",
+            number,
+            "",
+            "use `from_attempts` without group to treat items as independent",
         )
-        raise fail("too few groups of items", number, f"{_FEWEST} or more", todo)
 
 
 def check_reach(measure: Callable, reach: int, *, of_all_items: bool) -> None:
@@ -217,24 +219,21 @@ def check_reach(measure: Callable, reach: int, *, of_all_items: bool) -> None:
     if least <= reach:
         return
     attempts = f"{reach} attempt{'s' if reach > 1 else ''}"
-    todo = f"ask for at most {reach}, or sample {least} answers to each item"
-    what = f"{name} is about more answers than most items have"
-    if reach < 2:
-        what = f"{name} hangs on how items differ, which one answer to each does not tell"
-        todo = f"ask for the mean of all items like these, or sample {least} answers to each"
-    raise fail(what, attempts, f"{least} attempts or more", todo)
+    what = f"{name} needs at least {least} attempts per item; most items have {attempts}"
+    todo = "use the mean" if reach < 2 else f"use at most {reach}"
+    raise fail(what, ..., "", f"{todo}, or collect {least} answers per item")
 
 
 def _few_items(items: int, concentration: float, estimated: str) -> list[str]:
     """Return a caution about results for other items from few items."""
     if estimated == "share_item" or items >= _FEW_ITEMS:
         return []
-    others = "a new item" if estimated == "share_new" else "all items like these"
-    number = "1 item is" if items == 1 else f"{items} items are"
+    others = "a new item" if estimated == "share_new" else "the population of items"
+    number = "1 item" if items == 1 else f"{items} items"
     prior = f"{concentration:g} item{'s' if concentration != 1 else ''}"
     return [
-        f"{number} few: what is said of {others} depends on the prior, which counts as {prior} "
-        'more. Ask about the items at hand with of="finite", or answer six items or more.'
+        f"With only {number}, the estimate for {others} depends strongly on the prior (worth "
+        f'{prior}). Use of="finite" for the observed items, or evaluate at least six items.'
     ]
 
 
@@ -382,9 +381,12 @@ class SingleAnswers(SlicedItems):
 
 
 def _shares_unknown(attempts):
-    todo = 'ask the evidence itself for the mean: bcm.interval(evidence, "mean")'
-    what = "the shares of the rates are not known of one attempt at most items"
-    return fail(what, attempts, "2 attempts or more", todo)
+    return fail(
+        f"The distribution of item rates needs two attempts at most items; most have {attempts}",
+        ...,
+        "",
+        'use the mean: bcm.interval(evidence, "mean")',
+    )
 
 
 class RepeatedItems(Posterior):
@@ -441,9 +443,9 @@ class RepeatedItems(Posterior):
         caveats = _few_items(self.n_right.shape[1], self.concentration, self.estimands[of])
         if of == "new" and len(self.n_right) > 1 and self.reach < _FEW_ATTEMPTS:
             caveats.append(
-                f"Most items have {self.reach} attempts. They hardly show whether the systems "
-                "solve the same items, so the difference at one new item may be too uncertain. "
-                f"Sample {_FEW_ATTEMPTS} answers to each item or more."
+                f"Most items have {self.reach} attempts, which hardly show whether the systems "
+                "solve the same items. The difference at one new item may be too uncertain. "
+                f"Collect at least {_FEW_ATTEMPTS} answers per item."
             )
         return caveats
 
@@ -510,15 +512,28 @@ class RepeatedItems(Posterior):
         attempts = int(self.reach if n is None else n)
         form, name = getattr(measure, "form", None), getattr(measure, "__name__", repr(measure))
         if not isinstance(form, Repeated) or form.of_sample is None or not form.is_mean:
-            todo = "ask for mean, flip_rate, pass_at(k) or pass_all(k)"
-            raise fail(f"{name} of one further run is not a mean over the items", ..., "", todo)
+            raise fail(
+                f"{name} is not available for one further run, because it is not a mean over items",
+                ...,
+                "",
+                "use mean, flip_rate, pass_at(k) or pass_all(k)",
+            )
         if self.counts_votes([measure]):
-            todo = 'leave the answers out: evidence.drop_vars("answer")'
-            raise fail(f"{name} of one further run depends on its wrong answers", ..., "", todo)
+            raise fail(
+                f"{name} is not available for one further run, because it depends on the wrong "
+                "answers",
+                ...,
+                "",
+                'remove the answers with evidence.drop_vars("answer")',
+            )
         if attempts < form.answers:
             todo = f"pass n={form.answers} or more"
-            what = f"{name} needs more attempts at each item of the run"
-            raise fail(what, attempts, f"{form.answers} or more", todo)
+            raise fail(
+                f"{name} needs at least {form.answers} attempts per item of the run",
+                attempts,
+                "",
+                todo,
+            )
         number = np.array([attempts])
         counts = range(attempts + 1)
         return [form.of_sample(ItemAnswers(np.array([right]), number)) for right in counts]
@@ -739,7 +754,7 @@ class RepeatedItems(Posterior):
         """Return draws of the variables of the PyMC model, for one system."""
         if len(self.n_right) > 1:
             todo = "select one: evidence.sel(classifier=...)"
-            raise fail("the model takes one system", self.names, "one", todo)
+            raise fail("The model supports one system; got {}", self.names, "", todo)
         if self.reach < 2:
             raise _shares_unknown(self.reach)
         drawn, shape = self.mixtures(size, rng), (size, *self.template.shape)
@@ -768,11 +783,13 @@ class RepeatedItems(Posterior):
         for measure in measures:
             self.check_reach(measure, of)
         if self.counts_votes(measures):
-            todo = "ask the evidence itself, which has direct draws of the wrong answers"
-            raise fail(OF_VOTES, ..., "", todo)
+            raise fail(OF_VOTES, ..., "", "use the evidence instead of the fit")
         if not self.has_model:
             raise fail(
-                "the PyMC model takes one system, without groups", ..., "", "ask the evidence"
+                "The PyMC model supports one system, without groups",
+                ...,
+                "",
+                "use the evidence instead of the fit",
             )
         inner = variables["rate"]
         ends = np.broadcast_to([0.0, 1.0], (len(inner), 2))
@@ -892,8 +909,12 @@ class RepeatedItemsBySlice(SlicedItems):
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Raise an error: the PyMC model supports only one sample of items."""
-        todo = "fit the items of one slice, made with `from_attempts`"
-        raise fail("the model takes no slices", slice_dims(self.evidence), "none", todo)
+        raise fail(
+            "The model does not support slices along {}",
+            slice_dims(self.evidence),
+            "",
+            "fit the items of one slice, built with `from_attempts`",
+        )
 
 
 def _in_order_of(template, draws, rng):

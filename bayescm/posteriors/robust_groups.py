@@ -100,15 +100,23 @@ def robust_groups(
     0.8
     """
     if is_outcomes(counts):
-        todo = "take hierarchical_groups for several classifiers on the same examples"
-        raise fail("robust groups are of one classifier", "outcomes", "counts", todo)
+        raise fail(
+            "robust_groups supports counts of one classifier, not outcomes",
+            ...,
+            "",
+            "use hierarchical_groups for several classifiers on the same examples",
+        )
     if not isinstance(deviation, (int, float, np.number)) or not 0 < deviation < np.inf:
         todo = "pass e.g. `deviation=1.2`"
-        raise fail("deviation must be a positive scale", deviation, "a number > 0", todo)
+        raise fail("`deviation` must be a number > 0", deviation, "", todo)
     table, weight, prevalence = groups_and_prior(counts, concentration, spread, prevalence)
     if table.sizes["actual"] != 2:
-        todo = "take hierarchical_groups, or compare one class with the rest"
-        raise fail("robust groups are of two classes", table.sizes["actual"], "2", todo)
+        raise fail(
+            "robust_groups supports two classes; the counts have {}",
+            table.sizes["actual"],
+            "",
+            "use hierarchical_groups, or compare one class with the rest",
+        )
     check_prevalence(prevalence)
     return RobustGroups(table, weight, float(spread), prevalence, deviation=float(deviation))
 

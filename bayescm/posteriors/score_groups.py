@@ -62,10 +62,10 @@ def score_groups(evidence: xr.Dataset, *, spread: float | None = None) -> Poster
     evidence = as_scores(evidence)
     if "group" not in evidence:
         todo = 'name the group of every example: `by={"group": site}`'
-        raise fail("the examples have no groups", ..., "a column of groups", todo)
+        raise fail("The examples have no groups", ..., "", todo)
     number = isinstance(spread, int | float | np.number) and not isinstance(spread, bool)
     if spread is not None and not (number and 0 < spread < np.inf):
-        raise fail("spread must be positive", spread, "a number > 0", "pass e.g. `spread=0.5`")
+        raise fail("`spread` must be a number > 0", spread, "", "pass e.g. `spread=0.5`")
     apart = SeparateGroups(evidence)
     if spread is None and len(apart.labels) < ENOUGH_GROUPS:
         return apart
@@ -114,7 +114,7 @@ class SeparateGroups(Posterior):
         known = [posterior for posterior in self.of_groups if posterior is not None]
         if not known:
             todo = "combine groups"
-            raise fail("every group lacks a class", self.labels, "examples of every class", todo)
+            raise fail("No group has examples of all classes, {}", self.labels, "", todo)
         self._first = known[0]
         self.how = self._first.how
 

@@ -140,8 +140,8 @@ def _warn_if_alike(distance, pair, unit, equal_suffice):
     apart = distance[distance > 0]
     if not apart.size:
         warnings.warn(
-            f"{pair} are alike in all {len(distance):,} {unit}s. They may differ in others: how "
-            "much, only the prior says.",
+            f"{pair} have equal scores on all {len(distance):,} {unit}s. How much they "
+            f"differ on other {unit}s depends on the prior only.",
             stacklevel=2,
         )
         return
@@ -151,7 +151,8 @@ def _warn_if_alike(distance, pair, unit, equal_suffice):
     if number < _FEW_APART and not (equal and equal_suffice):
         worth = "" if equal else f", worth {number:.0f} of equal difference"
         warnings.warn(
-            f"{pair} differ in {apart.size:,} of {len(distance):,} {unit}s{worth}: too few to know "
-            "how much others differ, and the interval of the difference may be too short.",
+            f"{pair} differ in {apart.size:,} of {len(distance):,} {unit}s{worth}, which is "
+            f"too few to estimate the difference on other {unit}s. The interval of the "
+            "difference may be too short.",
             stacklevel=2,
         )

@@ -87,11 +87,13 @@ def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
         return [_mean_of_attempts(measure) for measure in resolved]
     for measure in resolved:
         if not isinstance(measure.form, OfScores) or measure.form.kind not in ("mean", "share"):
-            todo = (
-                "a quantile above a mark is a share: the median is above .5 where share_above(0.5) "
-                "is above .5; or ask bcm.summary(monitor.item_scores(), ...)"
+            raise fail(
+                "{} cannot be monitored",
+                measure.__name__,
+                "mean or share_above(mark)",
+                "for a quantile, monitor a share instead: the median exceeds 0.5 if "
+                "share_above(0.5) exceeds 0.5; or use bcm.summary(monitor.item_scores(), ...)",
             )
-            raise fail("not monitored", measure.__name__, "mean or share_above(mark)", todo)
     return resolved
 
 
@@ -99,7 +101,7 @@ def _mean_of_attempts(measure):
     """Return the mean of the proportions correct, with the name of a measure of attempts."""
     if measure.canonical not in ("mean", "pass_at(1)"):
         todo = f"use bcm.summary(monitor.attempts(), {measure.__name__!r})"
-        raise fail("not monitored", measure.__name__, "mean or pass@1", todo)
+        raise fail("{} cannot be monitored", measure.__name__, "mean or pass@1", todo)
     return MEAN.called(measure.__name__)
 
 
@@ -264,9 +266,14 @@ class SummedItemScores(SummedItems):
         a = hits + self.pseudo_items * counted
         b = number - hits + self.pseudo_items * (len(ends) - counted)
         if self.bounded and counted != 1:
-            what, todo = "all scores of the range are on one side of the mark", "correct the mark"
+            todo = "correct the mark"
             allowed = "a mark inside the range ({:g}, {:g})".format(*ends)
-            raise fail(what, share.at, allowed, todo)
+            raise fail(
+                "All scores of the range are on the same side of the mark {}",
+                share.at,
+                allowed,
+                todo,
+            )
         # Without pseudo-items a parameter can be 0. The proportion is then exactly 0 or 1.
         return np.maximum(a, NARROWEST), np.maximum(b, NARROWEST)
 
@@ -328,26 +335,26 @@ class SummedItemScores(SummedItems):
         if not self.bounded and (number < _FEW_ITEMS or constant):
             what = "All items have the same score" if constant else f"{number:.4g} items are few"
             sentences.append(
-                f"{what}, and the ends of the scale are not known: what items may do that were not "
-                "seen is left out, and intervals are too short. Pass range= to from_item_scores "
-                "where the scale has ends."
+                f"{what}, and the range of the scores is unknown. Intervals are too short, "
+                "because they ignore scores of unobserved items. Pass range= to "
+                "from_item_scores if the scale has ends."
             )
         if self.bounded and number < FEWEST_ITEMS:
             sentences.append(
-                f"{number:.4g} items are few: bounds are rough, and the rules batch, reference and "
-                "floor do not judge them."
+                f"With only {number:.4g} items, bounds are rough, and the rules batch, "
+                "reference and floor do not apply."
             )
         if not self.pseudo_items and (marks := latest._one_sided()):
             sentences.append(
                 f"All items are on one side of the mark {', '.join(marks)}, and there are no "
-                "pseudo-items: of what is on the other side nothing is known."
+                "pseudo-items, so the data contain no information on the other side."
             )
         if repeated := float(latest.sum_of("repeated")):
             sentences.append(
-                f"{100 * repeated / number:.0f}% of the items in force were scored in an earlier "
-                "batch too: they count as new ones, so that intervals of several batches are too "
-                "short for all items like these, and the rule batch is slow. Compare scores of the "
-                "same items item by item, with bcm.compare."
+                f"{100 * repeated / number:.0f}% of the current items were also scored in an "
+                "earlier batch. They count as new items, so intervals over several batches are "
+                "too short for the population of items, and the rule batch is slow. Compare "
+                "scores of the same items with bcm.compare."
             )
         return sentences
 

@@ -86,11 +86,11 @@ def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
         of_several = of_each and len(measure.form.labels) != 1 and len(labels) > 0
         is_ratio = _ratio_of(measure) is not None and not of_several
         if not is_ratio and not isinstance(measure.form, OverExamples):
-            todo = "of one label write f1[cat]; or ask bcm.summary(monitor.multilabel(), ...)"
+            todo = "for one label, write f1[cat]; or use bcm.summary(monitor.multilabel(), ...)"
             if not labels:
                 todo = "use bcm.summary(monitor.item_counts(), ...)"
             allowed = "f1_micro, f1[label], f1_samples, subset_accuracy, hamming_loss and the like"
-            raise fail("not monitored", measure.__name__, allowed, todo)
+            raise fail("{} cannot be monitored", measure.__name__, allowed, todo)
     return resolved
 
 
@@ -293,8 +293,10 @@ class SummedLabels(SummedItems):
         number, counted = float(number_of_items(latest)), latest.indexes["statistic"]
         if number < FEWEST_ITEMS:
             return [
-                f"{number:.4g} examples are few: the prior says much of their labels, bounds are "
-                "rough, and the rules batch, reference and floor do not judge them."
+                (
+                    f"With only {number:.4g} examples, the results depend strongly on the prior, "
+                    "bounds are rough, and the rules batch, reference and floor do not apply."
+                )
             ]
         # The sums of q are the denominators, such as the number of occurrences of a label for its
         # recall.
@@ -307,7 +309,10 @@ class SummedLabels(SummedItems):
             return []
         few = ", ".join(names)
         return [
-            f"Fewer than {FEWEST_ITEMS} examples or labels count in {few}: their bounds are rough."
+            (
+                f"Fewer than {FEWEST_ITEMS} examples or labels count in {few}, so their bounds "
+                "are rough."
+            )
         ]
 
 

@@ -92,11 +92,16 @@ def transferred_errors(
     0.21
     """
     if is_outcomes(evidence):
-        todo = "take the classifiers one by one"
-        raise fail("several classifiers with transferred errors", ..., "one classifier", todo)
+        raise fail(
+            "transferred_errors supports one classifier", ..., "", "use one classifier at a time"
+        )
     if not has_strata(evidence):
-        todo = 'make them with `from_partly_labelled`(..., `transfer="errors"`)'
-        raise fail("these counts have no unlabelled examples", ..., "unlabelled", todo)
+        raise fail(
+            "These counts have no unlabelled examples",
+            ...,
+            "",
+            'build them with `from_partly_labelled`(..., `transfer="errors"`)',
+        )
     counts = as_labelled_counts(evidence, "judge").transpose(..., "judge", *CELLS)
     lead, classes = counts.shape[:-3], counts.shape[-1]
     by_class = counts.transpose(..., "actual", "judge", "predicted").values.astype(float)
@@ -106,15 +111,20 @@ def transferred_errors(
     unlabelled = check_counts(unlabelled, fractional=True, name="a number of examples")
     for index, label in enumerate(counts["actual"].values.tolist()):
         if not by_class.sum(-1)[..., index].all():
-            todo = "label some, or take `model='partly_labelled'` if labels are of the same place"
-            allowed = "some labelled examples of every class"
-            raise fail("nothing is known of the errors in a class", label, allowed, todo)
+            raise fail(
+                "No example of class {} is labelled, so its errors are unknown",
+                label,
+                "",
+                "label some, or use `model='partly_labelled'` if the labels are from the same "
+                "population",
+            )
     if not unlabelled.sum(-1).all():
-        todo = "pass the labelled ones to `from_predictions`"
-        raise fail("nothing is unlabelled", 0, "some examples of the other population", todo)
+        raise fail(
+            "Every example is labelled", ..., "", "pass the labelled examples to `from_predictions`"
+        )
     prior = 1 / by_class.shape[-1] if concentration is None else concentration
     if np.ndim(prior) != 0 or not 0 < prior < np.inf:
-        raise fail("concentration must be positive", concentration, "a number > 0", "pass 0.5")
+        raise fail("`concentration` must be a number > 0", concentration, "", "pass 0.5")
     answers = np.tile(np.arange(classes), counts.sizes["judge"])[None]
     return TransferredErrors(counts, by_class, unlabelled.astype(float), answers, float(prior))
 
@@ -222,8 +232,8 @@ class TransferredErrors(Strata):
             drawn.append((prevalence, rates))
             if correlation > _CORRELATED and not warned:
                 warnings.warn(
-                    "The chains still remember how they began: the labels say little of the "
-                    "judge's errors. Label more, or fit(evidence, method='nuts').",
+                    "The Gibbs chains have not converged because the labels say little about the "
+                    "judge's errors. Label more examples, or use fit(evidence, method='nuts').",
                     stacklevel=2,
                 )
         return drawn
@@ -236,8 +246,9 @@ class TransferredErrors(Strata):
         )
         if blank:
             warnings.warn(
-                "Nobody labelled an example like some of the unlabelled ones: several classes may "
-                "own them, and the draws may miss all but one. Label some of each kind.",
+                "Some combinations of judge label and prediction occur only among unlabelled "
+                "examples. Their classes are not identified, and the sampler may find only one "
+                "of several solutions. Label some examples of each combination.",
                 stacklevel=3,
             )
         return blank
@@ -250,8 +261,9 @@ class TransferredErrors(Strata):
         least = min(sample.effective for sample in points)
         if least < _FEW_EFFECTIVE:
             warnings.warn(
-                f"The draws are worth {least:.0f} independent ones only: the labels say little of "
-                "the judge's errors. Label more, or fit(evidence, method='nuts').",
+                f"The importance sample is worth only {least:.0f} independent draws, because "
+                "the labels say little about the judge's errors. Label more examples, or use "
+                "fit(evidence, method='nuts').",
                 stacklevel=2,
             )
         return points

@@ -85,7 +85,10 @@ def predictive(
     prior = check_concentration(concentration)
     if prior.ndim > 2:
         raise fail(
-            "only one prior at a time", prior.dims, str(CELLS), "select one: prior.isel(...)"
+            "Only one prior is possible; it has the dimensions {}",
+            prior.dims,
+            "",
+            "select one: prior.isel(...)",
         )
     if not (prior > 0).all():
         raise _improper(prior.values)
@@ -96,8 +99,12 @@ def predictive(
 
 def _improper(cells):
     todo = "use priors.jeffreys(counts)"
-    what = "an improper prior has no predictive distribution"
-    return fail(what, cells, "every cell > 0", todo)
+    return fail(
+        "A prior with empty cells is improper and has no predictive distribution: {}",
+        cells,
+        "",
+        todo,
+    )
 
 
 def _replicates(prior, n, draws, rng):
@@ -175,9 +182,7 @@ def _tail_probabilities(cells, prior, draws, rng):
     total = cells.sum()
     if total != np.floor(total):
         todo = "count whole examples"
-        raise fail(
-            "fractional counts have no predictive distribution", total, "whole numbers", todo
-        )
+        raise fail("Fractional counts (total {}) have no predictive distribution", total, "", todo)
     tables = _replicates(prior, int(total), draws, rng)
     tails = [
         _tail_probability(cells, tables, prior, axes=2),
@@ -244,18 +249,20 @@ def sensitivity(
     """
     if not isinstance(tree, xr.DataTree):
         todo = "fit the counts first: sensitivity(fit(counts), measures)"
-        raise fail("not a fit", type(tree).__name__, "a DataTree", todo, TypeError)
+        raise fail(
+            f"sensitivity needs a fit, not a {type(tree).__name__}", ..., "", todo, TypeError
+        )
     for group in ("log_prior", "log_likelihood"):
         if group not in tree.children:
             todo = "fit whole counts with a proper prior (concentration > 0)"
-            raise fail(f"the tree has no {group}", sorted(tree.children), group, todo)
+            raise fail(f"The tree has no group {group}, only {{}}", sorted(tree.children), "", todo)
     draws = measure_cells(tree, measures)
     if set(draws.dims) - {"chain", "draw", "class"}:
         todo = "fit one matrix at a time"
         raise fail(
-            "the fit has several matrices but one likelihood",
+            "The fit has several matrices but one likelihood; its sizes are {}",
             dict(draws.sizes),
-            "a single matrix",
+            "",
             todo,
         )
     changes = {group: _power_scaled(tree, draws, group) for group in ("prior", "likelihood")}
@@ -347,7 +354,7 @@ def table(
         for name, prior in named_priors(priors).items()
     }
     if isinstance(counts, xr.DataTree):
-        raise fail("a fit has its prior", "a fit", "counts or outcomes", "pass the evidence itself")
+        raise fail("A fit already has its prior", ..., "", "pass the evidence itself")
     asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n, "model": model}
     asked |= {"positive": positive, "draws": draws, "random_seed": random_seed}
     asked |= {"accuracy": accuracy, **keywords}

@@ -81,7 +81,7 @@ def elicit(*, weight: float, like: Like = None, **measures: Any) -> xr.DataArray
     """
     if not np.isscalar(weight) or not np.isreal(weight) or not 0 < weight < np.inf:
         todo = "pass weight=20 for knowledge worth 20 examples"
-        raise fail("weight must be a number of examples", weight, "a finite number > 0", todo)
+        raise fail("`weight` must be a finite number > 0", weight, "", todo)
     zeros = no_counts(like)
     labels = zeros["actual"].values.tolist()
     cells = _two_class_cells(measures) if len(labels) == 2 else _class_cells(measures, labels)
@@ -94,10 +94,10 @@ def _two_class_cells(measures: Mapping[str, float]) -> np.ndarray:
     canonical = [measure.canonical for measure in resolved_measures]
     if len(measures) != 3 or len(set(canonical)) != 3:
         todo = "name three that determine the cells, e.g. prevalence, recall and specificity"
-        raise fail("three different measures are needed", list(measures), "three", todo)
+        raise fail("Three different measures are needed", list(measures), "", todo)
     for name, value in measures.items():
         if not np.isscalar(value) or not np.isreal(value) or not np.isfinite(value):
-            raise fail(f"{name} must be a number", value, "a finite number", f"pass {name}=0.8")
+            raise fail(f"{name} must be a finite number", value, "", f"pass {name}=0.8")
     if set(canonical) == {"precision", "recall", "accuracy"}:
         return _caelen(**dict(zip(canonical, measures.values(), strict=True)))
     return _solve(resolved_measures, measures)
@@ -107,15 +107,15 @@ def _caelen(precision, recall, accuracy):
     for name, value in {"precision": precision, "recall": recall, "accuracy": accuracy}.items():
         if not 0 < value < 1:
             todo = f"pass a value just below 1, such as {name}=0.99, if it is nearly perfect"
-            raise fail(f"{name} leaves a cell empty", value, f"0 < {name} < 1", todo)
+            raise fail(f"{name} must be between 0 and 1, so that no cell is empty", value, "", todo)
     least = 1 / (1 / recall + 1 / precision - 1)
     if accuracy <= least:
         margin = 1 / recall + 1 / precision - 1 / accuracy
         raise fail(
-            "no table has this precision, recall and accuracy: its true negatives would not be "
-            f"positive, since 1/recall + 1/precision - 1/accuracy = {margin:.4g} must exceed 1",
-            {"precision": precision, "recall": recall, "accuracy": accuracy},
-            f"with this precision and recall an accuracy above {least:.4g}",
+            "No table has this precision, recall and accuracy, because 1/recall + "
+            f"1/precision - 1/accuracy = {margin:.4g} must exceed 1",
+            ...,
+            f"an accuracy above {least:.4g} for this precision and recall",
             "raise the accuracy, or lower precision or recall",
         )
     scale = (1 - accuracy) / (precision + recall - 2 * recall * precision)
@@ -147,17 +147,19 @@ def _solve(resolved_measures, measures):
         cells = _cells(best.x)
         values = [round(float(measure(cells)), 4) for measure in resolved_measures]
         raise fail(
-            "no table has these three measures with all cells positive",
+            "No table with all cells positive has these three measures: {}",
             measures,
-            f"the nearest that comes from a table is {dict(zip(measures, values, strict=True))}",
-            "change the value you are least sure of",
+            "",
+            "change the value you are least sure of; the nearest table has "
+            f"{dict(zip(measures, values, strict=True))}",
         )
     if np.ptp(tables, axis=0).max() > 1e-5:
         raise fail(
-            "these three measures do not determine the table",
+            "The three measures {} do not determine the table",
             measures,
-            f"among others {tables[0].round(4).tolist()} and {tables[-1].round(4).tolist()} fit",
-            "name three others, e.g. prevalence, recall and specificity",
+            "",
+            "name three others, e.g. prevalence, recall and specificity: the tables "
+            f"{tables[0].round(4).tolist()} and {tables[-1].round(4).tolist()} both fit",
         )
     return _cells(best.x)
 
@@ -175,12 +177,17 @@ def _class_cells(measures: Mapping[str, Any], labels: Sequence) -> np.ndarray:
     values = {resolve(name).canonical: value for name, value in measures.items()}
     if set(values) != {"prevalence", "recall"} or len(measures) != 2:
         todo = "pass both with a value for every class, or a pilot table to from_counts"
-        raise fail("more than two classes", list(measures), "prevalence and recall", todo)
+        raise fail(
+            "With more than two classes, only prevalence and recall can be given; got {}",
+            list(measures),
+            "",
+            todo,
+        )
     prevalence = _per_class("prevalence", values["prevalence"], labels)
     recall = _per_class("recall", values["recall"], labels)
     if abs(prevalence.sum() - 1) > 1e-6:
         total = float(prevalence.sum())
-        raise fail("prevalences must sum to 1", total, "1", "divide them by their sum")
+        raise fail("Prevalences must sum to 1, not to {}", total, "", "divide them by their sum")
     error = prevalence * (1 - recall) / (len(labels) - 1)
     return np.diag(prevalence * recall - error) + error[:, None]
 
@@ -189,18 +196,24 @@ def _per_class(name, values, labels):
     """Return proportions inside (0, 1) for all classes, in the order of the labels."""
     if isinstance(values, Mapping):
         if set(values) != set(labels):
-            todo = f"pass {name} for each of them"
-            raise fail(f"{name} has other classes", list(values), str(list(labels)), todo)
+            raise fail(
+                f"{name} has values for {{}}, which are not the classes",
+                list(values),
+                str(list(labels)),
+                f"pass {name} for each class",
+            )
         values = [values[label] for label in labels]
     shares = np.asarray(values)
     if shares.shape != (len(labels),) or shares.dtype.kind not in "iuf":
         todo = (
             f"pass a list in the order of the labels, or a mapping such as {{{labels[0]!r}: 0.2}}"
         )
-        raise fail(f"{name} needs a value for every class", values, f"{len(labels)} numbers", todo)
+        raise fail(f"{name} must have a value for each of {len(labels)} classes", values, "", todo)
     if not ((shares > 0) & (shares < 1)).all():
         todo = "pass a value just inside, such as 0.99, if it is nearly perfect"
-        raise fail(f"{name} leaves a cell empty", values, "values between 0 and 1", todo)
+        raise fail(
+            f"Values of {name} must be between 0 and 1, so that no cell is empty", values, "", todo
+        )
     return shares.astype(float)
 
 
@@ -239,7 +252,7 @@ def from_rates(
     zeros = no_counts(like)
     if zeros.sizes["actual"] != 2:
         labels = zeros["actual"].values.tolist()
-        raise fail("rates need two classes", labels, "two labels", "use from_counts with a pilot")
+        raise fail("Rates need two classes", labels, "", "use from_counts with a pilot")
     return as_prior(zeros.copy(data=np.array([[tn, fp], [fn, tp]])), "elicited")
 
 
@@ -250,9 +263,7 @@ def _beta_parameters(name, distribution):
     values = np.asarray(pair, float)
     if values.shape != (2,) or not ((values > 0) & (values < np.inf)).all():
         todo = f"pass e.g. {name}=priors.beta(0.6, 0.8, prob=0.9)"
-        raise fail(
-            f"{name} is not a beta distribution", distribution, "a Beta, or two numbers > 0", todo
-        )
+        raise fail(f"{name} must be a Beta, or two numbers > 0", distribution, "", todo)
     return tuple(values.tolist())
 
 
@@ -294,9 +305,7 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     prob = check_prob(prob)
     if not 0 <= lower < upper <= 1 or (lower, upper) == (0, 1):
         todo = "pass e.g. beta(0.6, 0.8, prob=0.9)"
-        raise fail(
-            "not an interval between 0 and 1", (lower, upper), "0 <= lower < upper <= 1", todo
-        )
+        raise fail("An interval must have 0 <= lower < upper <= 1", (lower, upper), "", todo)
 
     def excess_mass(logs):
         a, b = np.exp(logs)

@@ -209,7 +209,9 @@ def from_posterior(
     if not isinstance(posterior, xr.DataTree):
         allowed = "a tree of fit(), a state of online.update(), or a concentration"
         todo = "pass counts to `from_counts`"
-        raise fail("not a posterior", type(posterior).__name__, allowed, todo, TypeError)
+        raise fail(
+            f"A {type(posterior).__name__} is not a posterior", ..., allowed, todo, TypeError
+        )
     if _is_dirichlet(posterior):
         constants = posterior["constant_data"].to_dataset()
         counts = constants["counts"]
@@ -219,11 +221,12 @@ def from_posterior(
         return as_prior(constants["concentration"] + discount * counts, "power")
     if not approximate:
         raise fail(
-            "the posterior is not a Dirichlet distribution",
+            "The posterior of {} is not a Dirichlet distribution",
             posterior.attrs.get("model"),
             "a fit of dirichlet_multinomial or pooled_folds with a concentration of numbers",
-            "pass `approximate=True` for the Dirichlet with the same means and spread, or make the "
-            "prior from the evidence itself: `from_counts(counts, discount)`",
+            "pass `approximate=True` for the Dirichlet distribution with the same means "
+            "and spread, or build the prior from the evidence: `from_counts(counts, "
+            "discount)`",
         )
     return as_prior(discount * _matched_dirichlet(posterior), "approximate power")
 
@@ -243,7 +246,7 @@ def _matched_dirichlet(tree):
     draws = tree["posterior"].to_dataset()
     if "theta" not in draws:
         todo = "use `from_counts` with the evidence"
-        raise fail("the tree has no theta", list(draws.data_vars), "cell probabilities", todo)
+        raise fail("The tree has no theta, only {}", list(draws.data_vars), "", todo)
     theta, dims = draws["theta"], ("chain", "draw")
     mean, variance = theta.mean(dims), theta.var(dims)
     total = (mean * (1 - mean)).sum(CELLS) / variance.sum(CELLS) - 1
@@ -253,7 +256,7 @@ def _matched_dirichlet(tree):
 def _check_discount(discount):
     if not isinstance(discount, int | float | np.number) or not 0 <= discount <= 1:
         todo = "pass e.g. `discount=0.5` to count every example as half of one"
-        raise fail("discount must lie between 0 and 1", discount, "0 <= discount <= 1", todo)
+        raise fail("`discount` must be between 0 and 1", discount, "", todo)
     return float(discount)
 
 
@@ -277,10 +280,18 @@ def examples(concentration: xr.DataArray) -> float:
 
 def check_concentration(concentration: Any) -> xr.DataArray:
     """Return a prior in canonical order, or raise an error if it is not a concentration."""
-    allowed, todo = "pseudo-counts with dims actual and predicted", "pass e.g. priors.jeffreys()"
+    allowed, todo = (
+        "pseudo-counts with the dimensions actual and predicted",
+        "pass e.g. priors.jeffreys()",
+    )
     check_is(concentration, xr.DataArray, "a concentration", allowed, todo)
     if not set(CELLS) <= set(concentration.dims):
-        raise fail("not a concentration", concentration.dims, allowed, todo)
+        raise fail(
+            "A concentration needs the dimensions actual and predicted; it has {}",
+            concentration.dims,
+            "",
+            todo,
+        )
     return in_order(concentration)
 
 
@@ -316,7 +327,7 @@ def named_priors(priors: Any) -> dict[str, Any]:
     """
     if isinstance(priors, Mapping):
         if not priors:
-            raise fail("no priors", priors, "a prior, or names and priors", 'pass {"flat": 1.0}')
+            raise fail("No priors are given", ..., "", 'pass e.g. {"flat": 1.0}')
         for name in priors:
             if name in KEYWORDS_OF_MODELS:
                 named = f"{{'mine': {{{name!r}: ...}}}}"
@@ -324,12 +335,13 @@ def named_priors(priors: Any) -> dict[str, Any]:
                     f"name the prior, priors.table(counts, {named}, measures), or predict by "
                     f"measure(fit(counts, {name}=...), measures, `group='prior'`)"
                 )
-                what = "a keyword of models where the name of a prior belongs"
-                raise fail(what, name, "names that you give", todo)
+                raise fail("{} is a keyword of models, not the name of a prior", name, "", todo)
         return dict(priors)
     if isinstance(priors, str) or (isinstance(priors, list) and isinstance(priors[0], str)):
         todo = 'priors come before measures: table(counts, {"flat": 1.0}, "f1")'
-        raise fail("not a prior", priors, "a prior, or names and priors", todo, TypeError)
+        raise fail(
+            "{} is not a prior, or a mapping from names to priors", priors, "", todo, TypeError
+        )
     attrs = priors.attrs if isinstance(priors, xr.DataArray) else {}
     return {str(attrs.get("prior", "prior")): priors}
 

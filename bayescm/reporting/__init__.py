@@ -155,19 +155,27 @@ def report(
 def _check_data_sets(data_sets, scores, meta_analysis, checklist):
     """Raise an error for arguments that support only a single data set."""
     if not data_sets:
-        raise fail("no data sets", {}, "one or more", 'pass {"wdbc": counts, "heart": counts}')
+        raise fail("No data sets are given", ..., "", 'pass e.g. {"wdbc": counts, "heart": counts}')
     given = {"scores": scores is not None, "meta_analysis": meta_analysis}
     given |= {"checklist": checklist is not None}
     for name in [name for name, is_given in given.items() if is_given]:
-        todo = f"leave `{name}` out, or write a report of each data set"
-        raise fail(f"`{name}` is for a report on one data set", list(data_sets), "one", todo)
+        raise fail(
+            f"`{name}` is for a report on one data set, but {len(data_sets)} are given",
+            ...,
+            "",
+            f"leave `{name}` out, or write one report per data set",
+        )
 
 
 def _check_meta_analysis(scores, rope, checklist):
     """Raise an error for arguments that a meta-analysis does not support."""
     if scores is not None or rope:
         name = "rope" if scores is None else "scores"
-        raise fail(f"a meta-analysis has no {name}", ..., "tables of studies", "leave it out")
+        raise fail(f"A meta-analysis has no {name}", ..., "", "leave it out")
     if checklist is not None:
-        todo = "leave `checklist` out; the guideline of meta-analyses of tests is PRISMA-DTA"
-        raise fail(f"{checklist} is of a single study", ..., "no checklist", todo)
+        raise fail(
+            f"{checklist} is a checklist for a single study, not for a meta-analysis",
+            ...,
+            "",
+            "leave `checklist` out; the guideline for meta-analyses of tests is PRISMA-DTA",
+        )

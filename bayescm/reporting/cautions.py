@@ -53,8 +53,8 @@ def of_counts(
     lines = few(totals) + _heavy_prior(prior, counts, apart) + _undefined(table)
     if fixed or bool(counts.coords.get("fixed_totals", False)):
         lines.append(
-            "The class totals were fixed by the sampling: the prevalence is not estimated, and "
-            "precision, accuracy and F1 hold for this proportion of positives only."
+            "The class totals were fixed by the sampling. The prevalence is not estimated, "
+            "and precision, accuracy and F1 apply to this proportion of positives only."
         )
     if not paired:
         lines += _look_paired(counts)
@@ -95,8 +95,10 @@ def few(totals: xr.DataArray) -> list[str]:
         return []
     more = f" and {len(rare) - 10} others" if len(rare) > 10 else ""
     return [
-        f"Fewer than {FEW} examples: {', '.join(rare[:10])}{more}. Whatever depends on such a "
-        f"class is uncertain."
+        (
+            f"Fewer than {FEW} examples: {', '.join(rare[:10])}{more}. Results that depend "
+            "on such a class are uncertain."
+        )
     ]
 
 
@@ -121,7 +123,7 @@ def _heavy_prior(prior, counts, apart):
         first = {dim: [0]}
         if (totals == totals[first].values).all() and (weights == weights[first].values).all():
             weights, totals = weights[{dim: 0}], totals[{dim: 0}]
-    advice = "a different prior would give different answers"
+    advice = "a different prior would change the results"
     rows = _heavy(weights.sum("actual"), totals.sum("actual"))
     if rows:
         name, weight, size = max(rows, key=lambda row: row[1] / max(row[2], 1e-9))
@@ -165,7 +167,7 @@ def _undefined(table):
     most = 6
     if len(lines) <= most:
         return lines
-    return [*lines[:most], f"The same goes for {len(lines) - most} more."]
+    return [*lines[:most], f"The same applies to {len(lines) - most} more."]
 
 
 def _look_paired(counts):
@@ -177,9 +179,11 @@ def _look_paired(counts):
     for i, j in combinations(range(len(names)), 2):
         if np.array_equal(rows[i], rows[j]):
             return [
-                f"{names[i]} and {names[j]} have the same class totals: they seem to have been "
-                f"tested on the same examples, but are compared as independent, which makes the "
-                f"differences look less certain than they are."
+                (
+                    f"{names[i]} and {names[j]} have the same class totals. They seem to be tested "
+                    "on the same examples, but are compared as independent, so differences look "
+                    "less certain than they are."
+                )
             ]
     return []
 

@@ -63,8 +63,8 @@ def _overview(recipes: Mapping[Any, Recipe], settings, keywords) -> Section:
     if ranked:
         section.tables.append(_ranks(ranked, settings, keywords))
         section.sentences.append(
-            "Mean ranks describe these data sets. To say what holds in other data sets, compare "
-            "the results of all of them: bcm.from_results and bcm.compare."
+            "Mean ranks describe these data sets. For conclusions about other data sets, "
+            "compare the results of all of them with bcm.from_results and bcm.compare."
         )
     return section
 

@@ -122,7 +122,7 @@ def of_fit(tree, counts, measures, interval, posterior) -> Section:
     alt = "Posterior density of each measure."
     section.pictures += in_parts("densities", alt, bcm.plot_posterior, most=densities.MOST)
     if "sample_stats" in tree.children:
-        alt = "Ranks and traces of the chains: they should look alike."
+        alt = "Ranks and traces of the chains, which should look alike."
         section.pictures.append(Picture("chains", alt, bcm.plots.plot_diagnostics(tree)))
     add_matrices(section, tree, counts, posterior, interval)
     return section
@@ -181,28 +181,29 @@ def add_matrices(section, evidence, counts, posterior, interval):
     with_region = size == 2 and positive(posterior.counts) is not None
     if dims:
         section.sentences.append(
-            f"The confusion matrix is left out: the model has one of every {dims[0]}."
+            f"The confusion matrix is left out, because the model has one for every {dims[0]}."
         )
     elif size > _LARGEST_MATRIX:
         section.sentences.append(
-            f"The confusion matrix of {size} classes is left out: its labels would be unreadable."
+            f"The confusion matrix of {size} classes is left out, because its labels would "
+            "be unreadable."
         )
     if with_region and dims and members.batch.size > MOST_COLORS:
         with_region = False
         section.sentences.append(
-            f"The region of {_listed(['recall', 'precision'])} is left out: the model has one of "
-            f"every {dims[0]}."
+            f"The region of {_listed(['recall', 'precision'])} is left out, because the "
+            f"model has one for every {dims[0]}."
         )
     for number, (name, table) in enumerate(tables.items()):
         of = f" of {display_label(name)}" if name else ""
         if with_matrix:
-            alt = f"Confusion matrix{of}: counts, and the share of each row with its interval."
+            alt = f"Confusion matrix{of}: counts, and the proportion of each row with its interval."
             of_matrix = keywords if evidence is not counts else _of_matrix(counts, keywords)
             figure = bcm.plot_matrix(table, **plain, **of_matrix)
             section.pictures.append(Picture(f"matrix-{number}", alt, figure))
         if with_region:
             rates = _listed(["precision", "recall"])
-            alt = f"Where {rates}{of} lie together: highest-density region."
+            alt = f"{rates}{of}: joint highest-density region."
             figure = bcm.plots.plot_region(table, prob=plain["prob"], **keywords)
             section.pictures.append(Picture(f"region-{number}", alt, figure))
 

@@ -61,17 +61,24 @@ class MetaAnalysisRecipe(Recipe):
         keywords = dict(keywords)
         for name in ("of", "n"):
             if name in keywords:
-                allowed = "the typical study, the mean of all studies and a new one"
                 raise fail(
-                    f"a meta-analysis has no {name}=", keywords[name], allowed, "leave it out"
+                    f"`{name}` has no effect on a meta-analysis",
+                    ...,
+                    "",
+                    "leave it out: the report has the typical study, the mean of all studies and a "
+                    "new study",
                 )
         if keywords.pop("model", "hierarchical_groups") != "hierarchical_groups":
-            todo = "leave the model out, or leave `meta_analysis` out"
-            raise fail("a meta-analysis has its model", ..., "hierarchical_groups", todo)
+            raise fail(
+                "A meta-analysis always uses the model hierarchical_groups",
+                ...,
+                "",
+                "leave `model` out, or leave `meta_analysis` out",
+            )
         counts, _ = studies_of(with_positive_class(evidence, keywords.pop("positive", None)), None)
         if positive(counts) is None:
             labels, todo = counts["actual"].values.tolist(), "pass `positive=`"
-            raise fail("no class is the positive one", ..., labels, todo)
+            raise fail("A meta-analysis needs a positive class", ..., labels, todo)
         super().__init__(counts, measures, settings, keywords)
         self.of_model = {name: value for name, value in keywords.items() if name != "draws"}
         check_keywords(hierarchical_groups, self.of_model)
@@ -170,11 +177,11 @@ class MetaAnalysisRecipe(Recipe):
             for _, part in table.groupby("measure", sort=False)
         ]
         lines.append(
-            "The typical study is the one in the middle, whose values are the summary point; the "
-            "interval of a new study says what to expect where the test is used next."
+            "The typical study is the middle one, and its values are the summary point. "
+            "The interval of a new study shows what to expect where the test is used next."
         )
         if covariates := methods.covariates(self.keywords):
-            lines.append(f"These are values of studies with: {covariates}.")
+            lines.append(f"These are values for studies with {covariates}.")
         shown = []
         for middle, table in tables.items():
             frame = pd.DataFrame({"measure": table["measure"]})
@@ -207,9 +214,14 @@ class MetaAnalysisRecipe(Recipe):
             for name, (median, lower, upper) in zip(of_each, numbers, strict=True)
         ]
         lines = [
-            "I², the share of the variation between the studies' estimates that is more than "
-            f"chance, is {', '.join(parts)}.",
-            "I² grows with the size of the studies, the standard deviations between them do not.",
+            (
+                "I², the proportion of the variation between the studies' estimates beyond "
+                f"chance, is {', '.join(parts)}."
+            ),
+            (
+                "I² increases with the size of the studies; the standard deviations between "
+                "them do not."
+            ),
         ]
         caption = f"Heterogeneity: medians and {words}s"
         section = Section(
@@ -265,12 +277,12 @@ class MetaAnalysisRecipe(Recipe):
         names = [display_name(name) for name in self.measures if _depends_on_prevalence(name)]
         if names and "prevalence" not in (*self.keywords, *self.evidence.coords):
             lines.append(
-                f"How many are ill decides on {', '.join(names)} too: the values are of the "
-                "prevalence in the studies, and not of a place with another one."
+                f"{', '.join(names)} also depend on the prevalence. The values are for the "
+                "prevalence in the studies, not for a place with another one."
             )
         lines.append(
-            "Publication bias is not modelled: the studies are taken for a sample of all there "
-            "may be."
+            "Publication bias is not modelled: the studies are assumed to be a random "
+            "sample of all studies."
         )
         return cautions.section(lines)
 
@@ -284,8 +296,8 @@ def _sentence(rows, middle):
     typical, average, new = texts
     name = display_name(rows["measure"].iloc[0])
     return (
-        f"{name} is {typical} in the typical study, {average} on average over all studies there "
-        f"may be, and {new} in a new one."
+        f"{name} is {typical} in the typical study, {average} on average over the "
+        f"population of studies, and {new} in a new one."
     )
 
 

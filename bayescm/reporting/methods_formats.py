@@ -182,6 +182,5 @@ def merged(*texts: str) -> str:
         match = re.match(r"@\w+\s*\{\s*([^,\s]+)", entry)
         key = match[1] if match else entry
         if " ".join(entries.setdefault(key, entry).split()) != " ".join(entry.split()):
-            todo = "rename one of the two"
-            raise fail("two different works have one key", key, "a key for each work", todo)
+            raise fail("Two different references have the key {}", key, "", "rename one of them")
     return "\n\n".join(entries.values())

@@ -189,7 +189,9 @@ def methods_paragraph(
     keywords |= {name: value for name, value in asked.items() if value is not None}
     data_sets = evidence if is_members(evidence) else {"": evidence}
     if not data_sets:
-        raise fail("no evidence", {}, "one data set or several", 'pass {"wdbc": counts}')
+        raise fail(
+            "A methods paragraph needs at least one data set", ..., "", 'pass {"wdbc": counts}'
+        )
     with displaying(display_names):
         recipes = {
             name: recipe_of(of_data_set, measures, settings, keywords)
@@ -270,7 +272,7 @@ def _design(sentences):
 def _of_classes_left_out(table):
     """Return a sentence on the classes that averages exclude, if any."""
     caution = str(table.attrs.get("caution", ""))
-    found = re.search(r"Averages leave out classes .*?in the evidence\. .*?\.(?= [A-Z]|$)", caution)
+    found = re.search(r"Averages leave out classes .*?in the sample\. .*?\.(?= [A-Z]|$)", caution)
     return escape_latex(found[0]) if found else ""
 
 
@@ -380,7 +382,7 @@ def _of_model(name, entries, *, first):
     references = _references(text)
     entries |= references
     cited = rf"~\cite{{{','.join(references)}}}" if references else ""
-    subject = "The model is" if first else "Differences of two classifiers are by another model,"
+    subject = "The model is" if first else "Differences between two classifiers use another model,"
     written = escape_latex(name.replace("_", " "))
     lines = [f"{subject} {written} ({escape_latex(_inside(head))}){cited}."]
     if formula := _formula(text):
@@ -467,17 +469,17 @@ def _beyond_the_formula(recipe):
     words = []
     if recipe.type.name == "item counts":
         words.append(
-            "An item takes the place of an example, and its objects that were found, missed or "
-            "reported in error take the place of its labels."
+            "Items are used instead of examples, and their objects that were found, missed "
+            "or reported in error instead of labels."
         )
     if clusters_of(evidence, unit) is not None:
         words.append(
-            f"The {unit}s of a cluster have one weight in common, so that clusters are drawn and "
-            f"not single {unit}s."
+            f"All {unit}s of a cluster share one weight, so clusters are sampled and not "
+            f"single {unit}s."
         )
     if "weight" in evidence:
         importance = evidence["weights_are"].item() == "importance"
-        stands = "in proportion to its importance" if importance else "as often as its weight says"
+        stands = "in proportion to its importance" if importance else "according to its weight"
         words.append(f"Each {unit} counts {stands}.")
     if evidence.sizes.get("classifier", 1) > 1:
         words.append(f"The weights of the {unit}s are the same for all systems, which pairs them.")

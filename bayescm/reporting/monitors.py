@@ -157,7 +157,7 @@ class CountsMonitorRecipe(Recipe):
         if self.latest.sizes["step"] < self.batches.sizes["step"]:
             first = _minutes(self.latest["at"].to_series()).iloc[0]
             lines.append(
-                f"The {what_changes(self.batches)} have changed: what is known now is by the "
+                f"The {what_changes(self.batches)} have changed. Current results use the "
                 f"batches since {first}, {self.latest.sizes['step']:,} of them."
             )
         return lines
@@ -269,13 +269,13 @@ class ItemScoresMonitorRecipe(CountsMonitorRecipe):
         prior = f"{self.pseudo_items:g} pseudo-items at each end of the scale"
         return {
             "Model": "item_scores, a Dirichlet process, by its moments",
-            "Prior": prior if has_ends else "none: the ends of the scale are not known",
+            "Prior": prior if has_ends else "none: the range of the scores is unknown",
         } | methods.versions()
 
     def cautions(self) -> Section:
         """Return the assumptions, and the cautions of the posterior."""
         unit = self.type.unit
-        assumed = f"The {unit} of each batch are taken for a new sample of those there may be."
+        assumed = f"The {unit} of each batch are assumed to be a new random sample."
         caution = self.table.attrs.get("caution")
         return cautions.section([assumed, *([caution] if caution else [])])
 
@@ -396,7 +396,7 @@ def _evaluated_forecasts(batches):
     share = f"{events:,} events ({label}), {100 * events / number:.3g}%"
     return [
         f"{number:,} examples with {kind}, {share}.",
-        f"{batches.sizes['bin']} bins; measures are of {kind} moved to the middles of their bins.",
+        (f"{batches.sizes['bin']} bins; measures use {kind} moved to the middles of their bins."),
     ]
 
 
@@ -425,12 +425,12 @@ def _doubts(table, chances, had_alarms):
     lines = [f"{caution[0].upper()}{caution[1:]}."] if caution else []
     unknown = table.loc[table["lower"].isna() | table["upper"].isna(), "measure"]
     if len(unknown):
-        lines.append(f"The evidence does not tell {', '.join(unknown)}.")
+        lines.append(f"The evidence does not determine {', '.join(unknown)}.")
     if not chances:
-        lines.append("These are scores, not probabilities: nothing is said of calibration.")
+        lines.append("These are scores, not probabilities, so calibration is not evaluated.")
     if had_alarms:
         lines.append(
-            "There were alarms: what is known is of all batches together, before and after them."
+            "There were alarms. The results use all batches together, before and after them."
         )
     return lines
 

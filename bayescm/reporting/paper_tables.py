@@ -161,7 +161,12 @@ def to_word(
     'table.docx'
     """
     if Path(path).suffix != ".docx":
-        raise fail("the name of a document of Word", Path(path).name, "a .docx", "rename the file")
+        raise fail(
+            "A Word document must have a name ending in .docx",
+            Path(path).name,
+            "",
+            "rename the file",
+        )
     path = check_path(path)
     words, table = _grid(frame, comparison, rows, center, digits, caption, display_names, WORD)
     with atomic_write(path) as part:

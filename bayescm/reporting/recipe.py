@@ -84,21 +84,21 @@ _LABELS = 30
 # Models for differences of classifiers, by outcomes, and their description in reports.
 _PAIR_MODELS = {True: ("paired_folds", "correlated_t"), False: ("paired_outcomes",)}  # by folds
 _BY_CORRELATED_T = [
-    "The intervals of single classifiers and those of their differences are by two models: a "
-    "classifier by itself is modelled by its tables of all folds, and two that were trained and "
-    "tested on the same folds by the correlated t of the differences fold by fold, in which what a "
-    "fold does to both cancels out. A mean difference here is that over the folds, and need not be "
-    "the difference of the two posterior means.",
-    "Another model of the same folds is paired_folds, which counts the examples on which only one "
-    "of the two is right: it is surer of differences, too sure where learners depend much on their "
-    "training examples, unless these can be trained again on disjoint halves, which show how much.",
+    "The intervals of single classifiers and of their differences come from two models. A single "
+    "classifier is modelled with its tables of all folds. Two classifiers on the same folds are "
+    "compared with the correlated t of the differences fold by fold, in which effects of a fold on "
+    "both cancel out. A mean difference here is the mean over the folds, which can differ from the "
+    "difference of the two posterior means.",
+    "Another model for the same folds is paired_folds, which counts the examples on which only one "
+    "of the two is right. Its intervals of differences are shorter. They are too short if learners "
+    "depend strongly on their training examples, unless training on disjoint halves measures this.",
 ]
 _BY_PAIRED_FOLDS = [
-    "The intervals of single classifiers and those of their differences are by two models: a "
-    "classifier by itself is modelled by its tables of all folds, and two that were trained and "
-    "tested on the same folds by paired_folds, in which the examples count on which only one of "
-    "the two is right, and how far training moves them. The usual alternative is the correlated t "
-    "of the differences fold by fold, whose intervals are longer as a rule.",
+    "The intervals of single classifiers and of their differences come from two models. A single "
+    "classifier is modelled with its tables of all folds. Two classifiers on the same folds are "
+    "compared with paired_folds, which uses examples on which only one of the two is right and "
+    "the effects of training. The usual alternative is the correlated t of the differences fold by "
+    "fold, whose intervals are usually longer.",
 ]
 
 
@@ -366,8 +366,8 @@ class CountsRecipe(Recipe):
             parts[0].sentences += sentences if self.type is OUTCOMES else sentences[:1]
             if self.type is OUTCOMES and "halves" in self.evidence:
                 parts[0].sentences.append(
-                    "Halves are part of the differences alone here; bcm.summary of the same "
-                    "evidence takes them into the interval of each classifier too."
+                    "Halves are used for the differences only; bcm.summary of the same evidence "
+                    "also uses them for the interval of each classifier."
                 )
         return parts
 
@@ -397,15 +397,15 @@ class CountsRecipe(Recipe):
             pairs = "paired_folds" if "fold" in self.evidence.dims else "paired_outcomes"
             if "how" in self.comparison.attrs:
                 pairs = "the correlated t"
-                facts["Prior"] += "; of a difference flat in its mean and log standard deviation"
+                facts["Prior"] += "; for a difference, flat in its mean and log standard deviation"
             elif self.prior is not None and np.ptp(self.prior) == 0:
                 # A joint table of C x C x C cells with the total weight of one C x C matrix.
                 of_cell = self.prior.flat[0] / self.counts.sizes["actual"]
                 facts["Prior"] += (
-                    f"; of two classifiers together it is spread over the joint table of the truth "
-                    f"and both answers, {of_cell:.4g} per cell"
+                    f"; for two classifiers together, distributed over the joint table of the true "
+                    f"and both predicted labels, {of_cell:.4g} per cell"
                 )
-            facts["Model"] += f" of each classifier, {pairs} of their differences"
+            facts["Model"] += f" for each classifier, {pairs} for their differences"
         return facts
 
     def cautions(self) -> Section:
@@ -428,7 +428,7 @@ def _pooling(counts, posterior):
     if "group" not in counts.dims:
         return []
     if "group" in posterior.template.dims:
-        return ["Each group is estimated by itself."]
+        return ["Each group is estimated separately."]
     return ["The groups are partially pooled."]
 
 
@@ -437,15 +437,18 @@ def _check_dims(counts, posterior):
     allowed = {*_DIMS, *CELLS, *posterior.pooled_dims}
     dim = next((dim for dim in counts.dims if dim not in allowed), None)
     if dim is not None:
+        todo = (
+            f"select one with counts.isel({dim}=0), or, if these are groups, rename the dimension: "
+        )
+        todo += f'counts.rename({dim}="group")'
+        if dim == "data_set":
+            todo = f"select one with isel({dim}=0), or report the results of the folds: "
+            todo += "`from_results(measure(evidence, 'f1'))`"
         raise fail(
-            "a report covers a single evaluation",
+            "A report covers one evaluation, but the evidence has a dimension {}",
             dim,
-            sorted(allowed),
-            f"select one with isel({dim}=0), or, of folds, report their results: "
-            "`from_results(measure(evidence, 'f1'))`"
-            if dim == "data_set"
-            else f"select one with counts.isel({dim}=0), or rename the dim: "
-            f'counts.rename({dim}="group")',
+            "",
+            todo,
         )
 
 
@@ -510,9 +513,9 @@ def _observed(tree):
     data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else xr.Dataset()
     if "counts" not in data or "predicted" not in data["counts"].dims:
         raise fail(
-            "the fit does not contain its matrices",
+            "A report needs the counts, but the fit of {} does not contain them",
             tree.attrs.get("model", ...),
-            "a fit of counts",
+            "",
             "pass the evidence itself. A model of your own needs "
             '`pm.Data("counts", ..., dims=("actual", "predicted"))`',
         )
@@ -528,9 +531,12 @@ class ScoresRecipe(Recipe):
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
         if self.keywords:
-            todo = "leave them out, or ask interval(scores, ...) with them"
-            what, allowed = "a report of scores has one model", "no keywords of a model"
-            raise fail(what, [*self.keywords], allowed, todo)
+            raise fail(
+                "{} has no effect on a report of scores, which has one model",
+                [*self.keywords],
+                "",
+                "leave it out, or use interval(scores, ...)",
+            )
         self.measures = self.measures or SCORES.default_measures(self.evidence)
         self.asked["model"] = "scores"  # also for probabilities with other evidence
 
@@ -543,8 +549,8 @@ class ScoresRecipe(Recipe):
         section = super().evaluation()
         if "fold" in self.evidence:
             section.sentences.append(
-                "The curves are drawn fold by fold: scores of different folds need not be "
-                "comparable."
+                "The curves are computed fold by fold, because scores of different folds need "
+                "not be comparable."
             )
         return section
 
@@ -554,9 +560,9 @@ class ScoresRecipe(Recipe):
         section, table = super().summary(), self.table
         row = table.loc[(table["upper"] - table["lower"]).idxmax()]
         section.sentences.append(
-            f"The least certain is {display_name(row['measure'])}{_labels_of(row)}, "
-            f"{row['upper'] - row['lower']:.3f} wide; halving that takes about four times as many "
-            "examples."
+            f"The least certain is {display_name(row['measure'])}{_labels_of(row)}, with an "
+            f"interval {row['upper'] - row['lower']:.3f} wide. Halving the width takes "
+            "about four times as many examples."
         )
         if not every_class_occurs(self.evidence):
             return section
@@ -637,7 +643,7 @@ class ProbabilitiesRecipe(Recipe):
             section.tables.append(self.net_benefit())
         elif "group" in self.evidence and "class" not in self.evidence.dims:
             section.sentences.append(
-                "Net benefit and the calibration curve are of one sample: a report without the "
+                "Net benefit and the calibration curve need one sample; a report without the "
                 "sites has them."
             )
         section.pictures = self.calibration_pictures()
@@ -685,7 +691,7 @@ class ProbabilitiesRecipe(Recipe):
         table = by_site(self.evidence, self.measures, **options)
         slope = "calibration_slope"
         figure = bcm.plot_forest(self.evidence, slope, of="group", kind="eti", **options)
-        lines = ["Sites are drawn towards each other, the more the smaller they are."]
+        lines = ["Sites are shrunk towards each other, small sites the most."]
         picture = Picture("sites", "Calibration slope of each site.", figure)
         tables = [Table(f"Sites, {self.mass} intervals", table)]
         return [Section("Site by site", lines, tables, [picture])]
@@ -708,7 +714,7 @@ class ProbabilitiesRecipe(Recipe):
 class AttemptsRecipe(Recipe):
     """Several answers per item: results for the population of items and for observed items."""
 
-    title = "What is known of all items like these"
+    title = "Results for the population of items"
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
@@ -719,12 +725,14 @@ class AttemptsRecipe(Recipe):
         if reach(self.evidence) < 2 or "of" in self.asked:
             return []
         table = bcm.summary(self.evidence, self.measures, of="finite", **self.asked)
-        title = "What is known of the items at hand"
+        title = "Results for the observed items"
         return [sections.posterior_summary(table, self.prob, self.kind, title)]
 
     def cautions(self) -> Section:
         """Return the assumptions, and the cautions of the posterior."""
-        assumed = "Answers to an item are taken for independent given its rate of right ones."
+        assumed = (
+            "Answers to an item are treated as independent, given its rate of correct answers."
+        )
         caution = self.table.attrs.get("caution")
         return cautions.section([assumed, *([caution] if caution else [])])
 
@@ -732,7 +740,7 @@ class AttemptsRecipe(Recipe):
 class ItemScoresRecipe(Recipe):
     """Item scores: the measures, gaps between slices, and the score distribution."""
 
-    title = "What is known of all items like these"
+    title = "Results for the population of items"
 
     def extras(self) -> list[Section]:
         """Return the gaps between slices in the mean score, if there are at least three."""
@@ -745,7 +753,7 @@ class ItemScoresRecipe(Recipe):
             if len(slice_dims(self.evidence)) == 1
         }
         tables = [Table(f"Gap of the mean by {dim}", gap_table(gap)) for dim, gap in gaps.items()]
-        lines = ["The largest mean of a slice minus the smallest, slices being partially pooled."]
+        lines = ["The largest mean of a slice minus the smallest; slices are partially pooled."]
         return [Section("How far slices are apart", lines, tables)] if tables else []
 
     def pictures(self) -> list[Section]:
@@ -762,14 +770,14 @@ class ItemScoresRecipe(Recipe):
             section.pictures.append(Picture("differences", alt, figure))
         designed = slice_dims(self.evidence) or {"group", "weights_are"} & {*self.evidence.coords}
         if not designed and self.evidence.sizes.get("classifier", 1) <= _PANELS:
-            alt = "The share of items with each score, and the mean."
+            alt = "The proportion of items with each score, and the mean."
             figure = bcm.plots.plot_item_scores(self.evidence, **interval)
             section.pictures.append(Picture("scores", alt, figure))
         return [section]
 
     def cautions(self) -> Section:
         """Return the assumptions, and the cautions of the posterior."""
-        assumed = "The items are taken for a sample of those that the answers are about."
+        assumed = "The items are assumed to be a random sample from their population."
         caution = self.table.attrs.get("caution")
         return cautions.section([assumed, *([caution] if caution else [])])
 
@@ -777,7 +785,7 @@ class ItemScoresRecipe(Recipe):
 class MultilabelRecipe(Recipe):
     """Several labels per example: averages, individual labels, and their frequencies."""
 
-    title = "What is known of all examples like these"
+    title = "Results for the population of examples"
 
     def extras(self) -> list[Section]:
         """Return the results for individual labels, the most common ones if there are many."""
@@ -791,10 +799,10 @@ class MultilabelRecipe(Recipe):
             dims = ["positives", *dims]
             table["positives"] = positives.loc[table["label"]].to_numpy()
         table = table[["measure", "label", *dims, "point", "mean", "lower", "upper"]]
-        lines = ["Labels are estimated each by itself, on the same examples."]
+        lines = ["Labels are estimated separately, on the same examples."]
         if len(labels) < self.evidence.sizes["label"]:
             lines.append(f"These are the {_LABELS} most common ones.")
-        caption = f"Precision, recall and F1 of each label, {self.mass} intervals"
+        caption = f"Precision, recall and F1 of each label, with {self.mass} intervals"
         return [Section("Label by label", lines, [Table(caption, table)])]
 
     def pictures(self) -> list[Section]:
@@ -813,7 +821,7 @@ class MultilabelRecipe(Recipe):
 
     def cautions(self) -> Section:
         """Return the assumptions, and the cautions of the posterior."""
-        assumed = "The examples are taken for a sample of those that the answers are about."
+        assumed = "The examples are assumed to be a random sample from their population."
         caution = self.table.attrs.get("caution")
         return cautions.section([assumed, *([caution] if caution else [])])
 
@@ -866,7 +874,7 @@ class ResultsRecipe(Recipe):
         if len(best) == 1:
             sentence = f"{best[0]} is found to be the best."
         columns = ["classifier", "expected_rank", "best_rank", "worst_rank", "tiers", "p_best"]
-        caption = "Ranks (1 is best); best_rank to worst_rank hold for all classifiers at once"
+        caption = "Ranks (1 is best); best_rank to worst_rank are simultaneous for all classifiers"
         return Section("Who is told apart", [sentence], [Table(caption, ranked[columns])])
 
     def pictures(self) -> list[Section]:
@@ -875,7 +883,7 @@ class ResultsRecipe(Recipe):
         measure, section = self.evidence["measured"].item(), Section("Pictures")
         if self.evidence.sizes["classifier"] <= figures.MOST_ROWS:
             name = display_name(measure)
-            alt = f"The set of ranks of every classifier in {name}, and the tiers."
+            alt = f"The set of possible ranks of every classifier in {name}, and the tiers."
             figure = bcm.plots.plot_tiers(self.evidence, measure, **self.of_ranks)
             section.pictures.append(Picture("tiers", alt, figure))
         if len(self.comparison) <= figures.MOST_ROWS:
@@ -891,13 +899,13 @@ class ResultsRecipe(Recipe):
     def cautions(self) -> Section:
         """Return the assumptions about data sets and runs."""
         share = f"{100 * self.evidence['test_share'].item():.3g} %"
-        assumed = "The data sets are taken for a sample of those that the answers are about."
+        assumed = "The data sets are assumed to be a random sample from their population."
         if self.evidence.sizes["data_set"] == 1:
             assumed = "Results on one data set say nothing about other data sets."
         return cautions.section(
             [
                 assumed,
-                f"Runs share training examples; {share} of the examples are tested in each.",
+                f"Runs share training examples; {share} of the examples are tested in each run.",
                 *([caution] if (caution := self.ranked.attrs.get("caution")) else []),
             ]
         )
@@ -906,7 +914,7 @@ class ResultsRecipe(Recipe):
 class RatingsRecipe(Recipe):
     """Raters without ground truth: their accuracy and agreement."""
 
-    title = "What is known of each rater, against the truth that nobody has seen"
+    title = "Results for each rater, compared with the unobserved true labels"
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
@@ -929,9 +937,14 @@ class RatingsRecipe(Recipe):
         caption = f"Agreement beyond chance, {self.mass} intervals"
         parts = [Section("How far they agree", [], [Table(caption, self.agreement)])]
         if self.dependence is not None:
-            line = "Examples may be hard for all raters alike. This is how the answers would move."
+            line = (
+                "Some examples may be hard for all raters. The table shows how the results "
+                "would change."
+            )
             columns = ["dependence", "measure", "classifier", "mean", "lower", "upper", "error"]
-            table = Table("By the correlation of two raters' errors", self.dependence[columns])
+            table = Table(
+                "By the correlation between the errors of two raters", self.dependence[columns]
+            )
             parts.append(Section("If they err together", [line], [table]))
         return parts
 
@@ -944,14 +957,19 @@ class RatingsRecipe(Recipe):
         doubts = [*self.warnings]
         has_gold = bool((self.evidence["gold"] >= 0).any())
         if self.evidence.sizes["classifier"] < _FEW_RATERS and not has_gold:
-            doubts.append("That the raters err independently is assumed and cannot be seen.")
-        return cautions.section(doubts or ["Given the truth, raters are taken to err apart."])
+            doubts.append(
+                "The model assumes that raters err independently, which cannot be tested with "
+                "these data."
+            )
+        return cautions.section(
+            doubts or ["Given the true label, raters are assumed to err independently."]
+        )
 
 
 class PreferencesRecipe(Recipe):
     """Votes on pairs of systems: ratings with ranks, all pairs, and goodness of fit."""
 
-    title = "What is known of each system"
+    title = "Results for each system"
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
@@ -1021,8 +1039,11 @@ class PreferencesRecipe(Recipe):
         progress("fit")
         p, largest = (self.pairs.attrs[name] for name in ("p_pairs", "p_largest"))
         lines = [
-            "One order of strength predicts the votes on every pair. The posterior predictive "
-            f"p-value is {p:.3f} for all residuals together and {largest:.3f} for the largest."
+            (
+                "One order of strength predicts the votes on every pair. The posterior "
+                f"predictive p-value is {p:.3f} for all residuals together and {largest:.3f} "
+                "for the largest."
+            )
         ]
         lines += [self.pairs.attrs["caution"]] if "caution" in self.pairs.attrs else []
         caption = f"Pairs with the largest residuals (of {len(self.pairs)}), in standard deviations"
@@ -1041,8 +1062,13 @@ class PartlyLabelledRecipe(Recipe):
         expected = ("judge", "predicted", "answers")
         if self.evidence["unlabelled"].ndim > 2:
             dims = [dim for dim in self.evidence["unlabelled"].dims if dim not in expected]
-            todo = "report each slice by itself: evidence.sel(...), or ask bcm.summary"
-            raise fail("slices of partly labelled examples", dims, "one set of examples", todo)
+            raise fail(
+                "A report covers one set of partly labelled examples, but the evidence has "
+                "slices along {}",
+                dims,
+                "",
+                "report each slice separately with evidence.sel(...), or use bcm.summary",
+            )
         self.counts = matrices_of(self.evidence).sum("judge")
         self.measures = sections.check_measures(self.measures or None, self.counts)
 
@@ -1059,7 +1085,7 @@ class PartlyLabelledRecipe(Recipe):
     def evaluation(self) -> Section:
         """Return the section on labelled examples, with their matrices."""
         section = sections.evaluation(self.description, self.counts)
-        section.sentences.append("The tables are of the labelled examples.")
+        section.sentences.append("The tables show the labelled examples.")
         return section
 
     def extras(self) -> list[Section]:
@@ -1073,14 +1099,18 @@ class PartlyLabelledRecipe(Recipe):
             numbers = ("measure", "labels", "worth")
             index = [display_label(v) for k, v in row.items() if k not in numbers]
             name = " of ".join([display_name(row["measure"]), *index])
-            lines.append(f"Of {name}, {number:,} labels are worth {row['worth']:,} with the judge.")
+            lines.append(
+                f"For {name}, {number:,} labels are worth {row['worth']:,} with the judge."
+            )
         lines = sections.shortened(lines, "The table has the other measures.")
-        caption = "How many labels alone would tell as much as the labels and the judge together"
+        caption = (
+            "How many labels alone would be as informative as the labels and the judge together"
+        )
         section = Section("The judge", lines, [Table(caption, table)])
         judge = judge_as_classifier(self.evidence)
         if judge is None:
             answers = ", ".join(str(answer) for answer in self.evidence["judge"].values[:12])
-            section.sentences.append(f"It is no classifier; its answers are: {answers}.")
+            section.sentences.append(f"The judge is not a classifier; its labels are: {answers}.")
             return [section]
         names = ["accuracy"] if positive(judge) is None else ["recall", "specificity", "accuracy"]
         columns = ["measure", "mean", "lower", "upper", "error"]
@@ -1092,7 +1122,7 @@ class PartlyLabelledRecipe(Recipe):
                 f"The judge's {display_name(row['measure'])} lies between {ends} with probability "
                 f"{self.mass}."
             )
-        caption = f"The judge against the truth, with {self.mass} intervals"
+        caption = f"The judge compared with the true labels, with {self.mass} intervals"
         section.tables.append(Table(caption, table))
         return [section]
 
@@ -1122,7 +1152,12 @@ def _strata_without_labels(evidence):
     share = 100 * blank / float(one.sum(("judge", *CELLS)) + unlabelled.sum())
     if share < 1:
         return []
-    return [f"{share:.3g}% of the examples are in strata without a label: the prior speaks there."]
+    return [
+        (
+            f"{share:.3g}% of the examples are in strata without a label, where the results "
+            "depend on the prior."
+        )
+    ]
 
 
 # Recipes by name of the type of evidence. `Recipe` is used for all other types.

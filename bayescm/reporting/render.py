@@ -43,20 +43,29 @@ def check_path(path: str | Path, *, interactive: bool = False) -> Path:
         todo = "rename the file"
         if path.suffix == ".pdf":
             todo = "write .html, whose pages print well, or .tex and run LaTeX"
-        raise fail("unknown report format", path.name, endings, todo)
+        raise fail(
+            "A report cannot be written as {}",
+            path.name,
+            endings,
+            "use .html, which prints well, or write .tex and run LaTeX",
+        )
     if path.suffix == ".docx":
         _check_extra("docx", "a .docx needs python-docx, which is not installed")
     if interactive:
         if path.suffix != ".html":
-            todo = "name it .html, or leave `interactive` out"
-            raise fail("interactive pictures are for pages", path.name, "a .html", todo)
+            raise fail(
+                "Interactive plots need a report in HTML",
+                path.name,
+                "",
+                "give the report a name ending in .html, or leave `interactive` out",
+            )
         _check_extra("interactive", "interactive pictures need plotly, which is not installed")
     if not path.parent.is_dir():
         todo = "create the folder first"
-        raise fail("no such folder", str(path.parent), "an existing folder", todo)
+        raise fail("The folder {} does not exist", str(path.parent), "", todo)
     if not os.access(path.parent, os.W_OK) or path.is_dir():
         todo = "choose another path"
-        raise fail("the report cannot be written here", str(path), "a writable path", todo)
+        raise fail("The report cannot be written to {}", str(path), "", todo)
     return path
 
 
@@ -66,8 +75,8 @@ def _check_extra(extra, what):
     try:
         importlib.import_module(module)
     except ImportError:
-        todo = f"pip install 'bayescm[{extra}]'"
-        raise fail(what, ..., f"the extra {extra}", todo, ImportError) from None
+        todo = f"install it with pip install 'bayescm[{extra}]'"
+        raise fail(what, ..., "", todo, ImportError) from None
 
 
 def write(
@@ -84,7 +93,7 @@ def write(
     except OSError as error:
         todo = "choose another path, or make room"
         raise fail(
-            f"the report cannot be written: {error.strerror}", str(path), "a writable path", todo
+            f"The report cannot be written to {{}}: {error.strerror}", str(path), "", todo
         ) from None
 
 
@@ -99,7 +108,7 @@ def _write(path, title, sections, folder, interactive):
         target = path.parent / files.name
         if target.is_symlink():
             todo = "remove the link, or choose another name for the report"
-            raise fail("the folder of pictures is a symbolic link", str(target), "a folder", todo)
+            raise fail("The folder for plots, {}, is a symbolic link", str(target), "", todo)
         target.mkdir(exist_ok=True)
         for picture in files.iterdir():
             with atomic_write(target / picture.name) as part:

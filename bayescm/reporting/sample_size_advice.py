@@ -23,7 +23,7 @@ def uncertain(
     counts: xr.DataArray, table: pd.DataFrame, measures: Sequence, prob: float, kind: str
 ) -> Section:
     """Return a sentence on the widest interval and the sample size that would halve its width."""
-    title = "What is uncertain, and what would settle it"
+    title = "Uncertain results, and the data needed to resolve them"
     resolved_measures = {measure.__name__: measure for measure in map(resolve, measures)}
     # Coefficients range from -1 to 1, so their intervals are twice as wide by scale alone.
     scale = table["measure"].map(lambda name: np.ptp(resolved_measures[name].range))
@@ -35,10 +35,16 @@ def uncertain(
     dims = ("classifier", "class", "group", "fold")
     labels = [display_label(row[dim]) for dim in dims if dim in row]
     of = f" of {', '.join(labels)}" if labels else ""
-    advice = "the evidence says nothing about it." if np.isnan(row["point"]) else _advice(counts)
+    advice = (
+        "the evidence contains no information about it."
+        if np.isnan(row["point"])
+        else _advice(counts)
+    )
     lines = [
-        f"The least certain measure is {display_name(row['measure'])}{of}: its interval is "
-        f"{widest:.3f} wide; {advice}"
+        (
+            f"The least certain measure is {display_name(row['measure'])}{of}, with an "
+            f"interval {widest:.3f} wide; {advice}"
+        )
     ]
     one = counts.sel(classifier=row["classifier"]) if "classifier" in row else counts
     plain = one.dims == CELLS and one.sizes["actual"] == 2 and "prevalence" not in one.coords
@@ -48,20 +54,20 @@ def uncertain(
             row["measure"], width=widest / 2, pilot=one, assurance=0.9, prob=prob, kind=kind
         ).iloc[0]
         lines.append(
-            f"A new test set of {plan['n']:,} {plan['unit']} would make it at most "
-            f"{widest / 2:.3f} wide, with 90% assurance."
+            f"A new test set of {plan['n']:,} {plan['unit']} would make the interval at "
+            f"most {widest / 2:.3f} wide, with 90% assurance."
         )
     return Section(title, lines)
 
 
 def _advice(counts):
     if "group" in counts.dims:
-        return (
-            "more groups would make it narrower; more examples from the same groups hardly would."
-        )
+        return "more groups would make it narrower; more examples from the same groups would not."
     if "fold" in counts.dims:
-        return "halving that takes about four times as many examples, not more folds or repeats."
-    return "halving that takes about four times as many examples."
+        return (
+            "halving the width takes about four times as many examples, not more folds or repeats."
+        )
+    return "halving the width takes about four times as many examples."
 
 
 def open_questions(
@@ -103,12 +109,12 @@ def _size_for_pair(evidence, row, prob, rope):
     share = float((evidence["counts"] * differ).sum() / evidence["counts"].sum())
     gap = abs(row["mean"])
     disagreement = (
-        f"One of {pair} is right and the other wrong on {100 * share:.3g}% of the examples. "
+        f"One of {pair} is right and the other wrong for {100 * share:.3g}% of the examples."
     )
     if gap <= rope or gap < 5e-4:
         return disagreement + (
-            "Their accuracies are so close that more examples are more likely to show that they "
-            "are equivalent than which one is better."
+            "Their accuracies are so close that more examples are more likely to show "
+            "equivalence than a better classifier."
         )
     size = _shared_examples(gap - rope, max(share, gap), prob)
     return disagreement + (

@@ -115,7 +115,7 @@ def evaluation(lines: Sequence[str], counts: xr.DataArray) -> Section:
     section = Section("What was evaluated", list(lines))
     number = len(classes(counts))
     if number > _LARGEST_TABLE:
-        section.sentences.append(f"With {number} classes the matrix is not a table here.")
+        section.sentences.append(f"With {number} classes, the matrix is not shown as a table.")
         return section
     section.tables = [] if lacks_true_negatives(counts) else _matrices(counts)
     return section
@@ -252,19 +252,19 @@ def gaps(posterior: Any, measures: Sequence, settings: Mapping[str, Any]) -> Sec
             cautions.append(f"{display_name(str(spread.name))}: {spread.attrs['caution']}")
     mass = f"{100 * settings['prob']:.4g}%"
     caption = (
-        f"Largest minus smallest value of a group, with the {mass} interval; "
-        "observed: in the sample, where it is too large; farthest: the group farthest from the "
+        f"Largest minus smallest value of a group, with the {mass} interval; observed: "
+        "in the sample, where it is too large; farthest: the group farthest from the "
         "mean of the others"
     )
     lines = []
     for row in rows:
         of = f" of {display_label(row['classifier'])}" if "classifier" in row else ""
         lines.append(
-            f"The gap in {display_name(row['measure'])}{of} between the groups at hand lies "
+            f"The gap in {display_name(row['measure'])}{of} between the observed groups is "
             f"between {row['lower']:.3f} and {row['upper']:.3f} with probability {mass}."
         )
     lines += cautions
-    return Section("How far the groups are apart", lines, [Table(caption, pd.DataFrame(rows))])
+    return Section("The gaps between groups", lines, [Table(caption, pd.DataFrame(rows))])
 
 
 def _gap_rows(spread, deviation):
@@ -309,18 +309,20 @@ def worst_groups(counts: xr.DataArray, measures: Sequence, settings: Mapping[str
         table = bcm.worst_slices(counts, measure, k=_WORST, **options)
         flagged, name = table[table["flagged"]], display_name(table.attrs["measure"])
         section.sentences.append(
-            f"In {name}, {len(flagged)} of {len(table)} groups are flagged as worse than the mean "
-            f"of the others, of which {table.attrs['expected_false']:.1f} are expected to be false "
-            f"discoveries; {table.attrs['expected_bad']:.1f} of all are expected to be worse."
+            f"In {name}, {len(flagged)} of {len(table)} groups are flagged as worse than "
+            f"the mean of the others. About {table.attrs['expected_false']:.1f} of these "
+            "are expected to be false discoveries. Of all groups, "
+            f"{table.attrs['expected_bad']:.1f} are expected to be worse."
         )
         labels = list(table.columns[: table.columns.get_loc("examples")])
         shown = table.head(_WORST)[[*labels, *_OF_GROUPS]].convert_dtypes()
         caption = (
-            f"The {len(shown)} most probably worse in {name}: observed in the sample, partially "
-            "pooled, and the share of false discoveries if a row and those above are flagged"
+            f"The {len(shown)} groups most probably worse in {name}: observed in the "
+            "sample, partially pooled, and the proportion of false discoveries if a row "
+            "and those above are flagged"
         )
         section.tables.append(Table(caption, shown))
-    alt = f"{name} of the groups, partially pooled, in the order of their means."
+    alt = f"{name} of the groups, partially pooled, sorted by their means."
     figure = bcm.plots.plot_slices(counts, measures[-1], **options)
     section.pictures.append(Picture("slices", alt, figure))
     return section
@@ -353,8 +355,8 @@ def check_defined(table: pd.DataFrame) -> None:
     """Raise an error if all measures are undefined."""
     if table["lower"].isna().all():
         raise fail(
-            "every measure is undefined (0/0)",
+            "Every measure is undefined (0/0): {}",
             list(dict.fromkeys(table["measure"])),
-            "measures that this evidence defines",
-            "ask for other measures, or collect examples of every class",
+            "",
+            "choose other measures, or collect examples of every class",
         )

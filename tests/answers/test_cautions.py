@@ -267,7 +267,7 @@ def test_measures_are_bound_once():
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:a and near are alike")
+@pytest.mark.filterwarnings("ignore:a and near have equal scores")
 def test_areas_of_labels_share_weights_only_which_comparisons_say():
     rng = np.random.default_rng(0)
     actual = rng.random((60, 3)) < 0.5
@@ -278,5 +278,5 @@ def test_areas_of_labels_share_weights_only_which_comparisons_say():
     evidence = bcm.from_multilabel(actual, predicted, scores=scores, labels=list("xyz"))
     for ask in (bcm.compare, bcm.ranks):
         caution = ask(evidence, "auc_macro").attrs["caution"]
-        assert "share the weights of the examples only" in caution
+        assert "share only the weights of the examples" in caution
         assert "share the weights" not in ask(evidence, "f1_micro").attrs.get("caution", "")

@@ -175,7 +175,7 @@ def test_matrices_that_look_paired_are_pointed_out():
 def test_members_with_different_positive_classes_are_refused():
     table, labels = [[5, 2], [3, 4]], ["no", "yes"]
     turned = [bcm.from_matrix(table, labels=labels, positive=each) for each in labels]
-    with pytest.raises(ValueError, match="b has a different positive class: 'yes'"):
+    with pytest.raises(ValueError, match="b has another positive class"):
         bcm.compare(dict(zip("ab", turned, strict=True)), "recall")
 
 
@@ -429,15 +429,24 @@ BAD = {
         lambda both: bcm.compare(both.sel(classifier=["a"]), "f1"),
         "only one classifier",
     ),
-    "no such dim": (lambda both: bcm.compare(both, "f1", dim="site"), "no such dim"),
-    "matrix alone": (lambda both: bcm.compare(A, "f1"), "no such dim"),
-    "reference": (lambda both: bcm.compare(both, "f1", reference="z"), "reference is not"),
-    "contrast": (lambda both: bcm.compare(both, "f1", contrast="log"), "unknown contrast"),
-    "negative rope": (lambda both: bcm.compare(both, "f1", rope=-0.01), "rope is negative"),
-    "reversed rope": (lambda both: bcm.compare(both, "f1", rope=(0.1, -0.1)), "rope is reversed"),
-    "prob": (lambda both: bcm.compare(both, "f1", prob=95), "prob must lie"),
-    "kind": (lambda both: bcm.compare(both, "f1", kind="hpd"), "unknown kind"),
-    "measure": (lambda both: bcm.compare(both, "f11"), "unknown measure"),
+    "The evidence has no dimension": (
+        lambda both: bcm.compare(both, "f1", dim="site"),
+        "The evidence has no dimension",
+    ),
+    "matrix alone": (lambda both: bcm.compare(A, "f1"), "The evidence has no dimension"),
+    "reference": (lambda both: bcm.compare(both, "f1", reference="z"), "Unknown classifier"),
+    "contrast": (lambda both: bcm.compare(both, "f1", contrast="log"), "Unknown contrast"),
+    "negative rope": (
+        lambda both: bcm.compare(both, "f1", rope=-0.01),
+        "The rope must be a number",
+    ),
+    "reversed rope": (
+        lambda both: bcm.compare(both, "f1", rope=(0.1, -0.1)),
+        "The rope must be a number",
+    ),
+    "prob": (lambda both: bcm.compare(both, "f1", prob=95), "prob must be a number"),
+    "kind": (lambda both: bcm.compare(both, "f1", kind="hpd"), "Unknown kind"),
+    "measure": (lambda both: bcm.compare(both, "f11"), "Unknown measure"),
     "draws": (
         lambda both: bcm.compare(both, "f1", draws=1),
         "draws must be a whole number of draws",
@@ -445,7 +454,7 @@ BAD = {
     "empty": (lambda both: bcm.compare({}, "f1"), "no evidence"),
     "nested": (
         lambda both: bcm.compare({"x": both, "y": A}, "f1"),
-        "has a dim classifier already",
+        "x already has a dimension classifier",
     ),
 }
 
@@ -534,7 +543,7 @@ def test_comparing_data_sets_with_each_other_says_so():
     table = bcm.compare(sets, "accuracy", dim="data_set")
     assert table["first"].tolist() == ["old", "old"]
     assert table["classifier"].tolist() == ["a", "b"]
-    assert "To compare classifiers within each of them, leave out dim" in table.attrs["caution"]
+    assert "To compare classifiers within each member, leave out dim" in table.attrs["caution"]
 
 
 @pytest.mark.long

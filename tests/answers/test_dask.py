@@ -86,5 +86,5 @@ def test_it_is_said_how_many_posteriors_are_sampled(monkeypatch, capsys):
 
 
 def test_other_arrays_of_dask_are_refused():
-    with pytest.raises(ValueError, match="only counts may be arrays of Dask"):
+    with pytest.raises(ValueError, match="Only counts can be Dask arrays, not evidence"):
         bcm.interval(COUNTS.rename(predicted="answer").chunk(), "recall")

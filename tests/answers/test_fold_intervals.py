@@ -119,13 +119,18 @@ def test_a_class_that_is_never_predicted_and_a_fold_without_positives():
 @pytest.mark.parametrize(
     ("counts", "keywords", "error", "message"),
     [
-        (COUNTS, {"omega": 0.01}, ValueError, "omega is out of range for these folds"),
-        (COUNTS, {"omega": 2}, ValueError, "omega is out of range for these folds"),
+        (COUNTS, {"omega": 0.01}, ValueError, "the average matrix"),
+        (COUNTS, {"omega": 2}, ValueError, "the average matrix"),
         (COUNTS, {"rho": 0.1}, TypeError, "rho"),
         (COUNTS, {"model": "averaged_folds", "rho": 1.0}, ValueError, "rho must be a correlation"),
         (COUNTS, {"model": "averaged_folds", "omega": 0.5}, TypeError, "omega"),
-        (COUNTS[..., 0, 0, :, :], {}, ValueError, "no folds"),
-        (COUNTS.isel(repeat=[0], fold=[1]), {}, ValueError, "too few folds for a cross-validation"),
+        (COUNTS[..., 0, 0, :, :], {}, ValueError, "Use cross_confusion, or name the axis"),
+        (
+            COUNTS.isel(repeat=[0], fold=[1]),
+            {},
+            ValueError,
+            "A cross-validation needs two or more folds",
+        ),
     ],
 )
 def test_bad_input(counts, keywords, error, message):
@@ -176,7 +181,7 @@ def test_the_classifiers_at_hand_are_an_estimand_of_their_own():
 def test_other_models_know_no_classifiers_at_hand():
     counts = bcm.from_cells(tp=[3, 4], fn=[2, 1], fp=[1, 1], tn=[4, 4]).rename(batch="fold")
     for model in ("pooled_folds", "averaged_folds"):
-        with pytest.raises(ValueError, match="no such estimand"):
+        with pytest.raises(ValueError, match="is not available"):
             bcm.interval(counts, "recall", model=model, of="fitted")
-    with pytest.raises(ValueError, match="no such estimand"):
+    with pytest.raises(ValueError, match="is not available"):
         bcm.measure(bcm.fit(counts, "pooled_folds", draws=20), "recall", of="fitted")

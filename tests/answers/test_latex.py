@@ -96,12 +96,12 @@ def test_the_caption_says_what_cells_bold_and_marks_mean(summary, comparisons):
     assert "\\caption{Results, 95 \\% sure. Posterior mean and 95\\% highest-density" in text
     assert "\\label{tab:all}" in text
     assert "Bold" not in text
-    assert "Bold: the best" in bcm.latex_table(summary, comparison=comparisons)
+    assert "Bold: best" in bcm.latex_table(summary, comparison=comparisons)
     both = SETS["wdbc"]
     near = bcm.compare(both, MEASURES, rope=0.02, prob=0.9, draws=2000)
     text = bcm.latex_table(bcm.summary(both, MEASURES), comparison=near)
     assert "worse than the best by more than 0.02 with a probability below 90\\%." in text
-    with pytest.raises(ValueError, match="different prob or rope"):
+    with pytest.raises(ValueError, match="different values of prob or rope"):
         bcm.latex_table(summary, comparison=comparisons | {"wdbc": near})
     lost = pd.DataFrame(summary.to_dict("list"))
     assert "Posterior mean and posterior interval." in bcm.latex_table(lost)
@@ -162,12 +162,15 @@ def test_each_class_and_system_has_a_cell_whatever_measure_comes_first():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda s, c: {"comparison": c["wdbc"].query("first == 'good'")}, "lacks a pair"),
-        (lambda s, c: {"comparison": {"iris": c["wdbc"]}}, "of no column of the summary"),
-        (lambda s, c: {"rows": "site"}, "no such column"),
-        (lambda s, c: {"center": "median"}, "unknown center"),
+        (
+            lambda s, c: {"comparison": c["wdbc"].query("first == 'good'")},
+            "Compare all pairs, without reference=, in every measure",
+        ),
+        (lambda s, c: {"comparison": {"iris": c["wdbc"]}}, "do not match a column of the summary"),
+        (lambda s, c: {"rows": "site"}, "The summary has no column"),
+        (lambda s, c: {"center": "median"}, "Unknown center"),
         (lambda s, c: {"digits": -1}, "digits"),
-        (lambda s, c: {"comparison": s}, "not a comparison"),
+        (lambda s, c: {"comparison": s}, "A comparison needs a column first"),
     ],
 )
 def test_what_could_be_misread_is_refused(summary, comparisons, change, said):
@@ -176,7 +179,7 @@ def test_what_could_be_misread_is_refused(summary, comparisons, change, said):
 
 
 def test_a_table_without_intervals_is_refused():
-    with pytest.raises(ValueError, match="not a summary"):
+    with pytest.raises(ValueError, match="A summary needs a column mean"):
         bcm.latex_table(pd.DataFrame({"measure": ["f1"]}))
     with pytest.raises(TypeError, match="not a table"):
         bcm.latex_table("f1")
@@ -277,7 +280,7 @@ def test_small_numbers_are_decimals_and_what_is_undefined_is_marked():
     never = bcm.from_classifiers(actual, {"a": actual, "never": [0] * 200}, positive=1)
     text = bcm.latex_table(bcm.summary(never, ["precision", "recall"]))
     assert r"never & 0.50 [0.00, 0.99]$^{\ast}$ & 0.00 [0.00, 0.02]" in text
-    assert "0/0 in the evidence, so that the prior decides." in text
+    assert "0/0 in the sample, so the result depends on the prior." in text
 
 
 # Differences and ranks.
@@ -307,12 +310,12 @@ def test_ranks_have_a_row_for_each_classifier():
     assert head == ["system", "Mean", "P(best)", "Expected rank", "Ranks", "Tiers"]
     assert [row[0] for row in rows] == ["good", r"also\_good", "bad"]
     assert [row[4:] for row in rows] == [["1--2", "1"], ["1--2", "1"], ["3", "2"]]
-    assert r"all at once with probability 90\%" in text
+    assert r"simultaneous with probability 90\%" in text
 
 
 def test_what_is_of_summaries_is_refused_of_others(comparisons):
     for options in ({"rows": "first"}, {"center": "point"}, {"comparison": comparisons}):
-        with pytest.raises(ValueError, match="is of summaries"):
+        with pytest.raises(ValueError, match="this table has the columns"):
             bcm.latex_table(comparisons["wdbc"], **options)
 
 
@@ -337,5 +340,5 @@ def test_wide_tables_have_smaller_letters_then_measures_below_each_other_then_a_
         f"{mean:.2f} [{low:.2f}, {high:.2f}]".replace("[-", "[$-$")
         for mean, low, high in flat[["mean", "lower", "upper"]].itertuples(index=False)
     ]
-    with pytest.warns(UserWarning, match="the table is about"):
+    with pytest.warns(UserWarning, match="The table is about"):
         bcm.latex_table(by_number[9])

@@ -63,7 +63,7 @@ def test_a_reference_is_compared_with_all_others():
     pairs = preferences.win_rates(votes).set_index(["first", "second"])
     assert table["win_rate"][0] == pytest.approx(pairs.loc[("a", "b"), "win_rate"])
     assert table["win_rate"][1] == pytest.approx(1 - pairs.loc[("b", "c"), "win_rate"])
-    with pytest.raises(ValueError, match="no such system"):
+    with pytest.raises(ValueError, match="Unknown system"):
         preferences.win_rates(votes, reference="z")
 
 

@@ -39,10 +39,10 @@ def test_dims_are_kept():
     ("change", "said"),
     [
         ({"successes": -1}, "successes is negative"),
-        ({"concentration": -1}, "concentration must not be negative"),
-        ({"successes": 0, "concentration": 0}, "the posterior is improper"),
+        ({"concentration": -1}, "concentration must be a number"),
+        ({"successes": 0, "concentration": 0}, "The posterior is improper"),
         ({"prob": 1}, "prob"),
-        ({"kind": "hpd"}, "unknown kind"),
+        ({"kind": "hpd"}, "Unknown kind"),
     ],
 )
 def test_bad_input_is_named(change, said):

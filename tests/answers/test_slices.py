@@ -101,13 +101,13 @@ def test_an_empty_slice_is_answered_and_not_flagged(slices):
 @pytest.mark.parametrize(
     ("keywords", "problem"),
     [
-        ({"fdr": 1}, "fdr must be a share"),
+        ({"fdr": 1}, "fdr"),
         ({"k": 0}, "k must be a number of slices"),
         ({"threshold": "low"}, "threshold must be a number"),
-        ({"dim": "site"}, "no such dim"),
-        ({"dim": []}, "no dim of groups"),
-        ({"dim": ("group", "age")}, "fewer than two attributes"),
-        ({"deviation": 0}, "deviation must be a positive scale"),
+        ({"dim": "site"}, "The evidence has no dimension"),
+        ({"dim": []}, "The evidence has no dimension of groups"),
+        ({"dim": ("group", "age")}, "crossed_groups needs two or more attributes"),
+        ({"deviation": 0}, "deviation must be a number"),
     ],
 )
 def test_what_has_no_meaning_is_refused(slices, keywords, problem):
@@ -124,7 +124,7 @@ def test_slices_by_another_name_are_pooled_as_groups_are(slices, table):
 
 def test_slices_that_are_not_pooled_are_refused_unless_asked_for(slices):
     batches = slices.rename(group="batch")
-    with pytest.raises(ValueError, match="not pooled"):
+    with pytest.raises(ValueError, match="cannot be partially pooled"):
         bcm.worst_slices(batches, "recall", dim="batch")
     apart = {"model": "dirichlet_multinomial", "draws": 500}
     assert len(bcm.worst_slices(batches, "recall", dim="batch", **apart)) == 60

@@ -26,14 +26,14 @@ def whole_matrix(cells):
 
 
 STRANGE = {
-    "one number": (one_number, r"one_number returned a wrong shape: \(\)"),
-    "an error": (breaks, "breaks failed with RuntimeError: out of order"),
-    "words": (words, "words returned no numbers"),
-    "the whole matrix": (whole_matrix, "whole_matrix returned a wrong shape"),
-    "a wrong name": ("rcall", "unknown measure: 'rcall'. Did you mean 'recall'"),
-    "a number": (3, "not a measure: 3"),
-    "nothing": ([], "no measures"),
-    "the same twice": (["f1", "f1"], "the same measure twice"),
+    "one number": (one_number, "The measure one_number returned the shape"),
+    "an error": (breaks, "The measure breaks failed"),
+    "words": (words, "The measure words must return numbers"),
+    "the whole matrix": (whole_matrix, "The measure whole_matrix returned the shape"),
+    "a wrong name": ("rcall", "Unknown measure"),
+    "a number": (3, "is not a measure"),
+    "nothing": ([], "No measures"),
+    "the same twice": (["f1", "f1"], "is named twice"),
 }
 OF_ONE = [bcm.interval, bcm.summary, bcm.joint_interval, bcm.plot_forest, bcm.plot_posterior]
 

@@ -170,9 +170,9 @@ def test_a_mapping_has_the_rows_of_each_member():
 def test_members_that_have_the_column_already_need_another_name():
     both = bcm.combine({"a": COUNTS, "b": COUNTS})
     assert {"classifier", "data_set"} <= set(bcm.summary({"x": both}, "f1", dim="data_set"))
-    with pytest.raises(ValueError, match=r"x has a column classifier already.*data_set"):
+    with pytest.raises(ValueError, match="x already has a column classifier"):
         bcm.summary({"x": both}, "f1")
-    with pytest.raises(ValueError, match="no evidence"):
+    with pytest.raises(ValueError, match="No evidence"):
         bcm.summary({}, "f1")
 
 
@@ -190,10 +190,10 @@ def test_where_a_mean_is_infinite_there_is_a_median():
     assert table["median"][1] == pytest.approx(
         float(bcm.distribution(COUNTS, "recall").quantile(0.5))
     )
-    assert table.attrs["caution"] == "Infinite in the mean: NND. The median says where it lies."
+    assert table.attrs["caution"] == "The mean is infinite for NND. Use the median."
     assert "its mean is infinite, its median 3.685" in sentences(table)[0]
     assert "median" not in bcm.summary(COUNTS, "recall")
-    assert "For NND the median is given" in bcm.latex_table(table)
+    assert "For NND, the median is given" in bcm.latex_table(table)
 
 
 @pytest.mark.long
@@ -212,7 +212,7 @@ def test_several_estimands_stand_below_each_other():
     assert table.attrs["prob"] == 0.95
     with pytest.raises(ValueError, match="no estimand"):
         bcm.summary(sites, "recall", of=[])
-    with pytest.raises(ValueError, match="no such estimand"):
+    with pytest.raises(ValueError, match="is not available"):
         bcm.summary(sites, "recall", of=["new", "fold"])
 
 
@@ -275,7 +275,7 @@ def test_few_groups_are_said_to_tell_little_of_all_there_may_be():
     table = bcm.summary(sites, "recall")
     of_each = bcm.summary(sites, "recall", of="group")
     assert table["mean"][0] < of_each["mean"].min()
-    assert table.attrs["caution"].startswith("2 groups say little about how far groups differ")
+    assert table.attrs["caution"].startswith("With only 2 groups")
     (sentence,) = bcm.answers.summary.sentences(table)
     assert "its mean is 0.88" in sentence
     assert "caution" not in bcm.summary(sites, "recall", of="finite").attrs
@@ -310,7 +310,7 @@ def test_ratios_of_a_new_group_are_said_to_lie_orders_of_magnitude_apart():
 def test_an_accuracy_that_is_not_met_is_warned_of():
     counts = bcm.from_cells(tp=[30, 25, 28], fn=[5, 8, 6], fp=[4, 6, 5], tn=[40, 38, 41])
     folds = counts.rename(batch="fold")
-    with pytest.warns(UserWarning, match=r"accuracy=1e-06 is not met: the error of F1"):
+    with pytest.warns(UserWarning, match="the numerical error of F"):
         bcm.summary(folds, "f1", accuracy=1e-6)
     assert bcm.summary(counts.isel(batch=0), "f1", accuracy=1e-6)["error"][0] < 1e-6
 
@@ -319,5 +319,5 @@ def test_estimands_in_a_list_may_have_a_size_of_the_next_test_set():
     table = bcm.summary(COUNTS, "recall", of=["predictive"], n=30)
     alone = bcm.summary(COUNTS, "recall", of="predictive", n=30)
     np.testing.assert_allclose(table["lower"], alone["lower"])
-    with pytest.raises(ValueError, match="n is of the next test set"):
+    with pytest.raises(ValueError, match="Leave n out, or pass"):
         bcm.summary(COUNTS, "recall", of=["predictive", "parameter"], n=30)

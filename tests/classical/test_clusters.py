@@ -68,7 +68,7 @@ def test_the_worth_keeps_the_shares():
 
 
 def test_groups_are_needed_and_one_number():
-    with pytest.raises(ValueError, match="fewer than two groups"):
+    with pytest.raises(ValueError, match="At least two groups are needed"):
         bcm.classical.design_effect(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "f1")
     tables = np.stack([np.eye(3, dtype=int) + 2] * 3)
     many = bcm.from_matrix(tables, labels=list("abc"), dims=("group",))

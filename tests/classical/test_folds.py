@@ -190,14 +190,14 @@ def test_folds_that_agree_give_a_point_as_printed():
         (repeated(2, 5), {"method": "plain"}, "a single cross-validation"),
         (repeated(2, 5), {"method": "5x2"}, "5 repeats of 2 folds"),
         (repeated(5, 2), {"method": "3x2"}, "3 repeats of 2 folds"),
-        (repeated(1, 5)[0], {"method": "student"}, "unknown method"),
+        (repeated(1, 5)[0], {"method": "student"}, "Unknown method"),
         (repeated(1, 5)[0], {"rho": 1.0}, "rho must be a correlation"),
         (repeated(1, 5)[0], {"rho": -0.1}, "rho must be a correlation"),
         (repeated(1, 5)[0], {"rho": "x"}, "rho must be a correlation"),
-        (repeated(1, 5)[0], {"prob": 1.0}, "prob must lie between 0 and 1"),
-        (repeated(1, 5)[0], {"undefined": "ignore"}, "unknown undefined"),
-        (repeated(1, 1)[0], {}, "too few folds for a cross-validation"),
-        (repeated(1, 5)[0, 0], {}, "no folds"),
+        (repeated(1, 5)[0], {"prob": 1.0}, "prob must be a number"),
+        (repeated(1, 5)[0], {"undefined": "ignore"}, "Unknown undefined"),
+        (repeated(1, 1)[0], {}, "A cross-validation needs two or more folds"),
+        (repeated(1, 5)[0, 0], {}, "Use cross_confusion, or name the axis"),
     ],
 )
 def test_bad_input(counts, keywords, message):
@@ -253,7 +253,11 @@ def test_the_loss_is_the_mean_shortfall():
 def test_folds_that_all_agree_leave_no_doubt(difference):
     """As baycomp has it: no difference in any fold is half for each, unless there is a rope."""
     inputs = np.full(10, 0.5 + difference), np.full(10, 0.5)
-    with pytest.warns(UserWarning, match="for certainty") if difference else nullcontext():
+    with (
+        pytest.warns(UserWarning, match="The scores differ by the same number on")
+        if difference
+        else nullcontext()
+    ):
         result = correlated_t(*inputs, n_folds=10)
         within = correlated_t(*inputs, n_folds=10, rope=0.01)["p_rope"]
     half = 0.5 * (difference == 0)
@@ -264,12 +268,24 @@ def test_folds_that_all_agree_leave_no_doubt(difference):
 
 
 BAD = {
-    "length": (([1.0, 2], [1.0, 2, 3]), {"n_folds": 2}, "the scores do not pair up"),
-    "repeats": (([1.0, 2, 3], [1.0, 2, 4]), {"n_folds": 2}, "the scores do not make whole repeats"),
-    "one fold": (([1.0, 2], [1.0, 3]), {"n_folds": 1}, "the scores do not make whole repeats"),
-    "negative rope": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": -0.1}, "rope is negative"),
-    "reversed": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, -0.1)}, "rope is reversed"),
-    "beside": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, 0.2)}, "does not contain 0"),
+    "length": (([1.0, 2], [1.0, 2, 3]), {"n_folds": 2}, "The scores must be two arrays of equal"),
+    "repeats": (
+        ([1.0, 2, 3], [1.0, 2, 4]),
+        {"n_folds": 2},
+        "The number of scores is not a multiple",
+    ),
+    "one fold": (([1.0, 2], [1.0, 3]), {"n_folds": 1}, "The number of scores is not a multiple"),
+    "negative rope": (
+        ([1.0, 2], [1.0, 3]),
+        {"n_folds": 2, "rope": -0.1},
+        "The rope must be a number",
+    ),
+    "reversed": (
+        ([1.0, 2], [1.0, 3]),
+        {"n_folds": 2, "rope": (0.1, -0.1)},
+        "The rope must be a number",
+    ),
+    "beside": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, 0.2)}, "The rope must contain"),
 }
 
 
@@ -292,6 +308,6 @@ def test_the_correlated_t_leaves_out_no_fold(value, place, which):
     scores = {"first": np.linspace(0.7, 0.9, 10), "second": np.linspace(0.75, 0.85, 10)}
     scores[which][place] = value
     with pytest.raises(
-        ValueError, match=f"the {which} scores have no finite value in fold {place}"
+        ValueError, match=f"The {which} scores have no finite value in fold {place}"
     ):
         correlated_t(**scores, n_folds=5)

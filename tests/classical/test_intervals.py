@@ -72,7 +72,7 @@ def test_labels_are_kept():
     ("hits", "number", "message"),
     [
         (3, 2, "more successes"),
-        (0, 0, "a proportion needs at least one trial"),
+        (0, 0, "A proportion needs at least one trial"),
         (-1, 5, "negative"),
         (0.5, 5, "whole number"),
     ],
@@ -256,11 +256,11 @@ def test_undefined_measures_are_nan_and_do_not_count():
 
 
 BAD = {
-    "blur": ({"blur": "both"}, "unknown blur"),
-    "scale": ({"scale": "probit"}, "unknown scale"),
-    "prob": ({"prob": 95}, "prob must lie between 0 and 1"),
-    "pairs": ({"pairs": [("z", "f1")]}, "a pair is not in the evidence"),
-    "no pairs": ({"pairs": []}, "no pairs"),
+    "blur": ({"blur": "both"}, "Unknown blur"),
+    "scale": ({"scale": "probit"}, "Unknown scale"),
+    "prob": ({"prob": 95}, "prob must be a number"),
+    "pairs": ({"pairs": [("z", "f1")]}, "is not in the evidence"),
+    "No pairs": ({"pairs": []}, "No pairs"),
 }
 
 
@@ -335,7 +335,7 @@ def test_undefined_resamples_are_left_out():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"method": "basic"}, "unknown method"),
+        ({"method": "basic"}, "Unknown method"),
         ({"resamples": 1}, "resamples must be a whole number"),
     ],
 )

@@ -35,5 +35,5 @@ def test_a_perfect_judge_leaves_rogan_gladen_little_to_correct():
 def test_other_evidence_is_refused():
     with pytest.raises(ValueError, match="no unlabelled"):
         prediction_powered(bcm.from_cells(tp=3, fn=1, fp=1, tn=3))
-    with pytest.raises(ValueError, match="nothing to correct"):
+    with pytest.raises(ValueError, match="Both labelled and unlabelled examples are needed"):
         prediction_powered(bcm.from_partly_labelled(TRUTH, judge=JUDGE))

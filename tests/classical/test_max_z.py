@@ -65,5 +65,5 @@ def test_independent_variables_multiply(prob):
 
 @pytest.mark.parametrize("bad", [[[1, 0.5]], [[2, 0], [0, 2]], [[1, 0.2], [0.3, 1]]])
 def test_other_matrices_are_refused(bad):
-    with pytest.raises(ValueError, match="not a correlation matrix"):
+    with pytest.raises(ValueError, match="A correlation matrix must be symmetric, with ones"):
         max_abs_z(np.array(bad, float))

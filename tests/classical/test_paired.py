@@ -67,7 +67,7 @@ def test_classifiers_are_compared_by_their_answers():
     theirs = peers.cochrans_q(right.T.astype(int))
     ours = cochran_q(evidence).iloc[0]
     assert (ours["statistic"], ours["p_value"]) == pytest.approx((theirs.statistic, theirs.pvalue))
-    with pytest.raises(ValueError, match="nothing to compare: \\['a'\\]"):
+    with pytest.raises(ValueError, match="A comparison needs two classifiers on the same"):
         mcnemar(bcm.from_classifiers(truth, {"a": answers["a"]}))
     with pytest.raises(ValueError, match="binomial test needs whole counts"):
         mcnemar([[1, 1.5], [2, 3]])
@@ -85,5 +85,5 @@ def test_the_combined_test_is_alpaydins_statistic():
     row = combined_5x2(counts).iloc[0]
     assert row["statistic"] == pytest.approx((gaps**2).sum() / (2 * spread.sum()))
     assert 0 < row["p_value"] < 1
-    with pytest.raises(ValueError, match="not five times two folds"):
+    with pytest.raises(ValueError, match="Five repeats of two folds are needed"):
         combined_5x2(counts.isel(repeat=slice(3)))

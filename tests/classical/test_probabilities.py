@@ -81,7 +81,7 @@ def test_what_is_refused():
         bcm.classical.isotonic_band(weighted)
     with pytest.raises(ValueError, match="groups"):
         bcm.classical.hosmer_lemeshow(bcm.from_probabilities(actual, p), groups=1)
-    with pytest.raises(ValueError, match="leave no spread"):
+    with pytest.raises(ValueError, match="The test is undefined if all forecasts"):
         bcm.classical.spiegelhalter_z(bcm.from_probabilities(actual, actual.astype(float)))
     with pytest.raises(TypeError, match="not probabilities"):
         bcm.classical.corp(bcm.from_scores(actual, p))

@@ -68,7 +68,7 @@ def test_sites_are_drawn_towards_each_other(capsys, file, tmp_path):
     assert code == 0, err
     groups = [each["group"] for each in json.loads(out)]
     assert groups == ["mean of all", "a new one", *range(4)] or groups[2:] == list("0123")
-    assert err.count("4 sites are few") == 1
+    assert err.count("With only 4 sites") == 1
     assert (tmp_path / "sites.png").stat().st_size > 0
     code, _, err = run(capsys, file, *options, "--corp", "--plot", tmp_path / "corp.png")
     assert code == 2
@@ -81,7 +81,7 @@ def test_folds_are_not_one_sample(capsys, file):
     assert "ece" not in {each["measure"] for each in json.loads(out)}
     code, _, err = run(capsys, file, *SICK, "--probability", "p", "--fold", "fold", "-m", "ece")
     assert code == 2
-    assert "ece is of one sample, not of folds" in err
+    assert "ece is not available for folds" in err
 
 
 def test_more_than_two_classes(capsys, file):
@@ -96,9 +96,9 @@ def test_more_than_two_classes(capsys, file):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((*SICK, "--probability", "over"), "a probability is outside [0, 1]"),
-        (HALVES, "do not sum to 1"),
-        (("--actual", "pet", "--probability", "cat=a"), "three classes or more"),
+        ((*SICK, "--probability", "over"), "robabilities must be between 0 and 1"),
+        (HALVES, "must sum to 1"),
+        (("--actual", "pet", "--probability", "cat=a"), "three or more classes"),
         ((*PETS[:-1], "--probability=cow=c"), "'fox'"),
         ((*SICK, "--probability", "pet"), "text where a number belongs: '"),
     ],

@@ -74,10 +74,10 @@ def test_folds_have_a_row_each(capsys, file):
     ("more", "words"),
     [
         (["--positive", "x"], "positive class"),
-        (["--score", "q"], "no such column"),
-        (["--kind", "pr", "--prevalence", "2"], "prevalence must lie between"),
+        (["--score", "q"], "There is no column"),
+        (["--kind", "pr", "--prevalence", "2"], "prevalence must be between"),
         (["--prevalence", "0.2"], "--prevalence"),
-        (["--plot", "x.gif"], "picture"),
+        (["--plot", "x.gif"], "plot"),
         (["--kind", "threshold", "--measure", "f11"], "f1"),
     ],
 )

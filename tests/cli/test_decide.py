@@ -54,7 +54,7 @@ def test_costs_and_what_is_refused(capsys, file):
     assert {"cost", "regret", "p_best"} <= set(json.loads(out)[0])
     for column, more, words in (
         ("p", two[:2], "--false-alarm and --miss"),
-        ("s", [], "outside [0, 1]"),
+        ("s", [], "between 0 and 1"),
         ("p", ["--threshold", 2], "threshold"),
     ):
         code, _, err = run(capsys, file, "--probability", column, *more)

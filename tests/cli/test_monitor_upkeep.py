@@ -72,7 +72,7 @@ def test_a_damaged_batch_is_named(run, tmp_path):
     assert "batch '1" in row["damage"]
     code, said = run("history", "--store", "e.db", "--classifier", "spam")
     assert (code, said.out) == (2, "")
-    assert "the ledger is damaged: \"batch '1" in said.err
+    assert "The ledger is damaged: batch '1" in said.err
 
 
 @pytest.mark.long

@@ -143,13 +143,13 @@ def test_a_store_and_results_take_no_other_options(capsys, folder):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (f"interval {CELLS} --prob 2", "pass a number such as --prob 0.95"),
-        (f"calibration {P} --probability r --clip 3 -m log_loss", "pass --clip 1e-6"),
+        (f"interval {CELLS} --prob 2", "Pass a number, e.g. --prob 0.95"),
+        (f"calibration {P} --probability r --clip 3 -m log_loss", "Pass --clip 1e-6"),
         (f"summary {P} --predicted a --weights r -m recall", "--weights-are"),
-        (f"calibration {P} --probability b0 -m log_loss", "pass --clip 1e-6, or ask for brier"),
-        (f"report {P} --probability b0 -m log_loss -o r.md", "pass --clip 1e-6, or ask for brier"),
+        (f"calibration {P} --probability b0 -m log_loss", "Pass --clip 1e-6, or use brier"),
+        (f"report {P} --probability b0 -m log_loss -o r.md", "Pass --clip 1e-6, or use brier"),
         ("heterogeneity p.csv", "columns TP, FN, FP and TN"),
-        ("plan -m recall -m specificity --width .1 --expect .9", "must exceed by --above .8"),
+        ("plan -m recall -m specificity --width .1 --expect .9", "pass two --above"),
         (f"report {P} --predicted a --interactive -o r.md", "leave --interactive out"),
         ("monitor status --store none.db --window 0", "no ledger"),
     ],
@@ -197,16 +197,16 @@ def test_errors_carry_their_parts_and_advice_is_possible():
     todo = ["did you mean 'a'? pass `abstain='b'` if it is no answer", "leave its rows out"]
     error = fail("no class: `labels`", "`x`", ["a", "c"], todo)
     assert str(error) == (
-        "no class: labels: '`x`'. Did you mean 'a'? Expected 'a' or 'c'; "
-        "pass abstain='b' if it is no answer, or leave its rows out."
+        "no class: labels: '`x`'. Did you mean 'a'? Expected 'a' or 'c'. "
+        "Pass abstain='b' if it is no answer, or leave its rows out."
     )
     parts = error.what, error.keyword, error.value, error.expected, error.advice
     assert parts == ("no class: `labels`", "labels", "`x`", "'a' or 'c'", tuple(todo))
     options = {"labels": "--label"}
-    expected = "no class: --label: '`x`'. Expected 'a' or 'c'; leave its rows out."
+    expected = "no class: --label: '`x`'. Expected 'a' or 'c'. Leave its rows out."
     assert message_in_options(error, options) == expected
     message = message_in_options(error, options | {"abstain": "--abstain"})
-    assert message.endswith("pass --abstain b if it is no answer, or leave its rows out.")
+    assert message.endswith("Pass --abstain b if it is no answer, or leave its rows out.")
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.advice) == (str(error), error.advice)
     warning = pickle.loads(pickle.dumps(Advice("it is `prob=2`", "pass `prob=0.5`")))
@@ -255,4 +255,4 @@ def test_an_option_of_one_value_is_passed_once(capsys):
     cells = [*("--tp", 65), *("--fn", 15), *("--fp", 35), *("--tn", 30)]
     with pytest.raises(SystemExit, match="2"):
         main(["interval", *map(str, cells), "--prob", "0.9", "--prob", "0.95"])
-    assert "--prob takes one value, and is passed twice" in capsys.readouterr().err
+    assert "--prob takes one value, but was passed twice" in capsys.readouterr().err

@@ -52,9 +52,9 @@ def test_simulated_case_beside_the_published_one(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["wang-li", "--table", "99"], "unknown --table"),
+        (["wang-li", "--table", "99"], "Unknown --table"),
         (["wang-li", "--table", "7"], "letter.csv.gz is missing"),
-        (["wang-li", "--table", "5", "--out", "table.txt"], "unknown file format"),
+        (["wang-li", "--table", "5", "--out", "table.txt"], "a name ending in .csv or .parquet"),
         (["wang"], "wang-li"),
         (["gaps"], "python docs/validation NAME"),
     ],

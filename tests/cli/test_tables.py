@@ -165,9 +165,9 @@ def test_lists_that_are_stored_as_lists(run, tmp_path):
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        ("['cat' 'dog']", "cannot read a list of labels in column 'predicted'"),
-        ("[cat, dog]", "cannot read a list of labels in column 'predicted'"),
-        ("cat;dog", "has lists, and a field that is not a list"),
+        ("['cat' 'dog']", "Column 'predicted' has a list of labels that cannot be read"),
+        ("[cat, dog]", "Column 'predicted' has a list of labels that cannot be read"),
+        ("cat;dog", "has lists, but the field"),
         ("['O', 'O', 'B-PER']", "from_item_counts"),
     ],
 )

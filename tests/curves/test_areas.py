@@ -138,10 +138,10 @@ def test_binormal_is_a_model_too():
         (lambda e: curves.auc(e, prob=1.2), "prob"),
         (lambda e: curves.auc(e, kind="sd"), "kind"),
         (lambda e: curves.auc(e, draws=1), "draws"),
-        (lambda e: curves.auc(e, average="macro"), "average is for three classes or more"),
-        (lambda e: curves.estimate(e, "aucs"), "unknown measure"),
+        (lambda e: curves.auc(e, average="macro"), "auc_macro needs three or more classes"),
+        (lambda e: curves.estimate(e, "aucs"), "Unknown measure"),
         (lambda e: curves.partial_auc(e, max_fpr=0), "max_fpr"),
-        (lambda e: curves.estimate(e, "partial_auc(x)"), "parameters of a measure"),
+        (lambda e: curves.estimate(e, "partial_auc(x)"), "The parameters of the measure"),
     ],
 )
 def test_bad_arguments_are_refused(call, words):
@@ -190,7 +190,7 @@ def test_scales_of_their_own_spoil_a_pool_but_not_ranks_within_folds():
 
 
 def test_bad_arguments_of_a_mean_over_folds_are_refused():
-    with pytest.raises(ValueError, match="no folds"):
+    with pytest.raises(ValueError, match="the scores have the dimensions"):
         curves.fold_auc(bcm.from_scores([0, 1], [1, 2]), draws=20)
     with pytest.raises(ValueError, match="rho"):
         curves.fold_auc(folds(), rho=1, draws=20)
@@ -262,7 +262,7 @@ def test_all_pairs_or_against_a_reference_and_fold_by_fold():
         (dict(reference="x"), "reference"),
         (dict(rope=-1), "rope"),
         (dict(prob=2), "prob"),
-        (dict(measure="auk"), "unknown measure"),
+        (dict(measure="auk"), "Unknown measure"),
     ],
 )
 def test_bad_arguments_of_a_comparison_are_refused(change, words):
@@ -272,5 +272,5 @@ def test_bad_arguments_of_a_comparison_are_refused(change, words):
 
 def test_one_classifier_is_nothing_to_compare():
     actual, scores = pair(50)
-    with pytest.raises(ValueError, match="no such dim to compare over"):
+    with pytest.raises(ValueError, match="The evidence has no dimension"):
         curves.compare(bcm.from_scores(actual, scores["good"]))

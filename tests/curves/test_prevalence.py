@@ -71,5 +71,5 @@ def test_measures_beyond_one_are_seen_and_a_single_prevalence_is_refused():
     axes = bcm.plots.plot_predictive_values(COUNTS, [0.01, 0.3], measures=["lift", "f1"]).axes[0]
     lift, _ = axes.get_lines()
     assert axes.get_ylim()[1] > lift.get_ydata().max() > 1
-    with pytest.raises(ValueError, match="no curve over one prevalence"):
+    with pytest.raises(ValueError, match="A curve needs two or more prevalences"):
         bcm.plots.plot_predictive_values(COUNTS, 0.1)

@@ -88,9 +88,9 @@ def test_grids_of_ones_own():
     found = curves.roc(evidence, fpr=[0.2, 0.1], draws=50)
     assert found.fpr.values.tolist() == [0.2, 0.1]
     assert curves.roc(evidence, fpr=0.2, draws=50).sizes["fpr"] == 1
-    with pytest.raises(ValueError, match="grid of rates"):
+    with pytest.raises(ValueError, match="fpr must be numbers"):
         curves.roc(evidence, fpr=[0.1, 1.1])
-    with pytest.raises(ValueError, match="grid of rates"):
+    with pytest.raises(ValueError, match="fpr must be numbers"):
         curves.roc(evidence, fpr="all")
     with pytest.raises(ValueError, match=r"\(0, 1\]"):
         curves.precision_recall(evidence, recall=[0, 0.5])
@@ -110,7 +110,7 @@ def test_one_curve_per_fold_and_class():
     rng = np.random.default_rng(1)
     evidence = bcm.from_scores(np.arange(60) % 3, rng.random((60, 3)), fold=np.arange(60) // 30)
     assert curves.roc(evidence, draws=50).tpr.dims == ("fold", "class", "fpr", "bound")
-    with pytest.raises(ValueError, match="more than one curve"):
+    with pytest.raises(ValueError, match="A single curve is needed, but the scores"):
         curves.points(evidence)
 
 
@@ -201,7 +201,7 @@ def test_the_band_of_no_difference_is_a_line():
 
 
 def test_what_has_no_draws_has_no_band():
-    with pytest.raises(ValueError, match="lack a dim"):
+    with pytest.raises(ValueError, match="The draws need the dimensions draw and x"):
         band(walks(5).rename(draw="row"))
     with pytest.raises(ValueError, match="prob"):
         band(walks(5), prob=95)

@@ -74,7 +74,7 @@ def test_what_is_refused():
         bcm.curves.risk_coverage(bcm.from_scores(actual, p))
     for name in ("fold", "group"):
         parts = bcm.from_probabilities(actual, p, **{name: np.arange(60) % 2})
-        with pytest.raises(ValueError, match=f"with {name}"):
+        with pytest.raises(ValueError, match=f"without {name}"):
             bcm.curves.risk_coverage(parts)
     with pytest.raises(ValueError, match="promise must be a risk"):
         bcm.curves.risk_coverage(bcm.from_probabilities(actual, p), promise=2)

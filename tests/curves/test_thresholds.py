@@ -66,7 +66,7 @@ def test_classifiers_and_folds_keep_their_dims():
 
 @pytest.mark.parametrize("at", ["high", [np.nan], [], [[0.5]]])
 def test_what_is_no_threshold_is_refused(at):
-    with pytest.raises(ValueError, match="a threshold must be a number"):
+    with pytest.raises(ValueError, match="A threshold must be a number"):
         curves.threshold(sample(), "f1", at=at)
 
 

@@ -13,7 +13,7 @@ TABLES = {
     "weak": (40, 10, 30, 20),
     "chance": (5, 3, 4, 4),
     "harmful": (0, 9, 3, 1),
-    "without a mistake": (50, 0, 0, 50),
+    "perfectly": (50, 0, 0, 50),
 }
 
 

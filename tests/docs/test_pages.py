@@ -213,7 +213,7 @@ def write_what_is_read(words, folder):
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:Batch .* has the very same counts:UserWarning")
+@pytest.mark.filterwarnings("ignore:Batch .* is identical:UserWarning")
 @pytest.mark.parametrize(
     "page",
     # Files of other tools, which tests/cli/test_evaluation_files.py has.

@@ -36,8 +36,8 @@ def test_a_file_is_fetched_once(server):
 
 
 def test_what_cannot_be_fetched(server):
-    with pytest.raises(OSError, match=r"missing.csv could not be fetched: .*ot found") as caught:
+    with pytest.raises(OSError, match="csv could not be downloaded") as caught:
         bcm.read(f"{server[0]}/missing.csv?token=secret")
     assert "secret" not in str(caught.value)
-    with pytest.raises(ValueError, match="not of the web: 's3'"):
+    with pytest.raises(ValueError, match="are not supported, only http and https"):
         bcm.read("s3://bucket/answers.csv")

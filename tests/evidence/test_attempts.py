@@ -27,28 +27,28 @@ def test_systems_are_put_together_by_their_items():
     both = bcm.from_attempts({"x": pd.DataFrame(TABLE, index=["a", "b", "c"]), "y": other})
     assert both["correct"].dims == ("classifier", "item", "attempt")
     assert both["correct"].sel(classifier="y", item="c").values.tolist() == [1, 0, 1]
-    with pytest.raises(ValueError, match="y answered other items than x"):
+    with pytest.raises(ValueError, match="y has other items than x"):
         bcm.from_attempts({"x": TABLE, "y": TABLE[:2]})
 
 
 @pytest.mark.parametrize(
     ("given", "keywords", "message"),
     [
-        ([[1, 2], [0, 1]], {}, "neither right nor wrong"),
+        ([[1, 2], [0, 1]], {}, "If answers are graded, name the grades"),
         ([["A", "B"]], {}, "passing="),
-        ([["A", "BC"]], {"passing": "BC"}, "passing is one grade"),
-        ([[1, 0], [np.nan, np.nan]], {}, "an item has no attempt"),
-        ([[[1, 0]]], {}, "not a table of attempts"),
-        (1, {}, "not a table of attempts"),
-        (pd.Series([1, 0], index=["a", "a"]), {}, "an item has several rows"),
-        ([1, 0], {"attempt": [0, 1]}, "attempt without item"),
+        ([["A", "BC"]], {"passing": "BC"}, "passing must be a sequence of grades"),
+        ([[1, 0], [np.nan, np.nan]], {}, "has no attempt"),
+        ([[[1, 0]]], {}, "A table of attempts must have the shape"),
+        (1, {}, "A table of attempts must have the shape"),
+        (pd.Series([1, 0], index=["a", "a"]), {}, "has several rows"),
+        ([1, 0], {"attempt": [0, 1]}, "attempt needs item"),
         ([1, 0], {"item": ["a", "a"], "attempt": [3, 3]}, "attempt 3 at item a"),
-        ([1, 0, 1], {"item": ["a", "a"]}, "differ in length"),
-        ({}, {}, "no systems"),
-        (pd.DataFrame([[1, 0], [0, 0]], index=["a", "a"]), {}, "an item has several rows"),
-        ([1, 0], {"item": ["a", "a"], "group": ["x", "y"]}, "item a is in several groups"),
-        ([1, 0], {"item": ["a", "b"], "group": ["x", None]}, "an item has no group: 'b'"),
-        ([[1, 0], [0, 1]], {"group": ["x"]}, "differ in length"),
+        ([1, 0, 1], {"item": ["a", "a"]}, "The columns have different lengths"),
+        ({}, {}, "No systems"),
+        (pd.DataFrame([[1, 0], [0, 0]], index=["a", "a"]), {}, "has several rows"),
+        ([1, 0], {"item": ["a", "a"], "group": ["x", "y"]}, "Item a is in several groups"),
+        ([1, 0], {"item": ["a", "b"], "group": ["x", None]}, "has no group"),
+        ([[1, 0], [0, 1]], {"group": ["x"]}, "The columns have different lengths"),
     ],
 )
 def test_what_is_no_table_of_answers_is_refused(given, keywords, message):
@@ -64,7 +64,7 @@ def test_items_keep_their_groups():
     both = bcm.from_attempts({"a": table["correct"], "b": table["correct"]})
     assert both["group"].dims == ("item",)
     other = bcm.from_attempts(TABLE, group=["x", "y", "y"])["correct"]
-    with pytest.raises(ValueError, match="systems disagree on the groups"):
+    with pytest.raises(ValueError, match="Systems disagree on the groups"):
         bcm.from_attempts({"a": table["correct"], "b": other})
 
 
@@ -104,18 +104,30 @@ def test_a_text_beside_nan_is_an_attempt_that_was_not_made():
 @pytest.mark.parametrize(
     ("given", "keywords", "message"),
     [
-        (ANSWERS, {"truth": ["4", None, "z"]}, "an item has no truth: 1"),
-        (ANSWERS, {"truth": {0: "4", 1: "7"}}, "an item has no truth: 2"),
-        (ANSWERS, {"truth": ["4", "7"]}, "differ in length"),
-        (ANSWERS, {"truth": "47z"}, "truth is one answer"),
-        (ANSWERS, {"truth": ANSWERS}, "truth is a table"),
-        (ANSWERS, {"item": list("abc"), "truth": list("abc")}, "correct has 2 axes"),
-        ([[1, 0], [0, 1]], {"item": ["a", "b"]}, "correct has 2 axes"),
-        (ANSWERS, {"truth": [4, 7, 9]}, "texts and numbers"),
-        (ANSWERS, {"truth": ["4", "7", "z"], "passing": ["4"]}, "both truth and passing"),
-        (list("abc"), {"item": [1, 1, 2], "truth": list("abc")}, "item 1 has several truths"),
+        (ANSWERS, {"truth": ["4", None, "z"]}, "has no truth"),
+        (ANSWERS, {"truth": {0: "4", 1: "7"}}, "has no truth"),
+        (ANSWERS, {"truth": ["4", "7"]}, "The columns have different lengths"),
+        (ANSWERS, {"truth": "47z"}, "truth must be a sequence or a mapping"),
+        (ANSWERS, {"truth": ANSWERS}, "truth must have one axis, not the shape"),
+        (
+            ANSWERS,
+            {"item": list("abc"), "truth": list("abc")},
+            "correct must have one axis, but its shape",
+        ),
+        ([[1, 0], [0, 1]], {"item": ["a", "b"]}, "correct must have one axis, but its shape"),
+        (ANSWERS, {"truth": [4, 7, 9]}, "Answers and truth mix text and numbers"),
+        (
+            ANSWERS,
+            {"truth": ["4", "7", "z"], "passing": ["4"]},
+            "truth and passing both define which attempts",
+        ),
+        (list("abc"), {"item": [1, 1, 2], "truth": list("abc")}, "Item 1 has several truths"),
         (ANSWERS, {"truth": pd.Series(list("47zz"), index=[0, 1, 2, 2])}, "2 has several truths"),
-        ({"x": [["a"], ["b"]], "y": [["a"], ["b"]]}, {"truth": ["a"]}, "differ in length"),
+        (
+            {"x": [["a"], ["b"]], "y": [["a"], ["b"]]},
+            {"truth": ["a"]},
+            "The columns have different lengths",
+        ),
     ],
 )
 def test_what_is_no_truth_is_refused(given, keywords, message):
@@ -195,19 +207,19 @@ def test_slices_and_groups_of_a_table_are_of_the_items():
 @pytest.mark.parametrize(
     ("answers", "keywords", "message"),
     [
-        (LONG, {"item": "q", "correct": "rigth"}, r"no such column: 'rigth'.*'right'"),
-        (LONG, {"item": "q"}, "pass correct= with the name"),
-        (LONG, {"correct": "right"}, "pass item= with the name"),
+        (LONG, {"item": "q", "correct": "rigth"}, "There is no column"),
+        (LONG, {"item": "q"}, "Pass correct= with the name"),
+        (LONG, {"correct": "right"}, "Pass item= with the name"),
         (RIGHT, {"item": "q", "correct": "right"}, "a DataFrame"),
-        (LONG, {"item": "q", "correct": "right", "by": "model"}, "item a is in several models"),
-        (RIGHT, {"by": ["topic"]}, "by must name the dims"),
-        (RIGHT, {"by": {"item": [1, 2, 3]}}, "a reserved name"),
-        (RIGHT, {"by": {"topic": ["s", None, "t"]}}, "an item has no topic"),
-        (RIGHT, {"item": {"x": [1, 2, 3]}}, "an argument lacks a system"),
+        (LONG, {"item": "q", "correct": "right", "by": "model"}, "Item a is in several models"),
+        (RIGHT, {"by": ["topic"]}, "by must map names of dimensions to values"),
+        (RIGHT, {"by": {"item": [1, 2, 3]}}, "The dimension name"),
+        (RIGHT, {"by": {"topic": ["s", None, "t"]}}, "has no topic"),
+        (RIGHT, {"item": {"x": [1, 2, 3]}}, "Give a value for every system"),
         (
             RIGHT,
             {"item": {"x": [1, 2, 3], "y": [3, 2, 1]}, "by": {"topic": ["s", "t", "t"]}},
-            "systems disagree on the topic",
+            "Systems disagree on the topic",
         ),
     ],
 )

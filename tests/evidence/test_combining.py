@@ -67,9 +67,13 @@ def test_further_dims_are_kept():
 @pytest.mark.parametrize(
     ("members", "dim", "said"),
     [
-        (SETS, "classifier", "outcomes are not combined along classifier"),
-        ([SETS["first"], outcomes(9, names=("a", "c"))], "data_set", "the classifiers differ"),
-        ([SETS["first"], SETS["first"].assign(halves=3)], "data_set", "only outcomes"),
+        (SETS, "classifier", "Outcomes cannot be combined along classifier, because it"),
+        ([SETS["first"], outcomes(9, names=("a", "c"))], "data_set", "The classifiers differ"),
+        (
+            [SETS["first"], SETS["first"].assign(halves=3)],
+            "data_set",
+            "Outcomes cannot be combined",
+        ),
         (
             [SETS["first"], SETS["second"].assign_coords(positive=0)],
             "data_set",
@@ -160,12 +164,12 @@ def test_the_positive_class_is_that_of_each_data_set():
 
 
 def test_a_number_for_each_class_is_refused_where_classes_differ():
-    with pytest.raises(ValueError, match="one number of all classes, such as f1_macro"):
+    with pytest.raises(ValueError, match="The members have different classes, so a measure"):
         bcm.measure(OTHER_CLASSES, "f1", dim="data_set")
 
 
 def test_a_mapping_of_what_has_the_dim_is_asked_for_another_name():
-    with pytest.raises(ValueError, match='such as dim="data_set"'):
+    with pytest.raises(ValueError, match="two already has a dimension classifier"):
         bcm.measure(OTHER_CLASSES, "f1_macro")
     with pytest.raises(TypeError, match="dim='data_set'"):
         bcm.from_results(OTHER_CLASSES)
@@ -174,7 +178,7 @@ def test_a_mapping_of_what_has_the_dim_is_asked_for_another_name():
 def test_data_sets_with_other_numbers_of_folds_need_the_share_that_is_tested():
     folds = {"five": folds_of([0, 1], 1), "three": folds_of([0, 1], 1, folds=3)}
     values = bcm.measure(folds, "accuracy", dim="data_set")
-    with pytest.raises(ValueError, match="differ in their number of folds"):
+    with pytest.raises(ValueError, match="The data sets have different numbers of folds"):
         bcm.from_results(values)
     results = bcm.from_results(values, test_share=0.2)
     missing = np.isnan(results["result"]).any("classifier").sum("run")
@@ -196,7 +200,7 @@ def test_a_sum_that_lost_the_positive_class_is_refused():
         for labels in (["a", "b", "sick"], ["a", "b", "ill"])
     )
     lost = x + y.assign_coords(positive="sick")
-    with pytest.raises(ValueError, match=r"positive class is not among.*'sick'.*combine"):
+    with pytest.raises(ValueError, match=r"'sick'.*combine"):
         bcm.summary(lost, "accuracy")
 
 
@@ -387,7 +391,7 @@ WHAT_DIFFERS = {
     "ranges": (
         lambda: [bcm.from_item_scores([0.1, 0.5], range=(0, 1)),
                  bcm.from_item_scores([0.1, 0.5], range=(0, 5))],
-        "item", r"highest differs: \[1.0, 5.0\]",
+        "item", "highest differs between the pieces of evidence",
     ),
     "directions": (
         lambda: [bcm.from_item_scores([0.1, 0.5], lower_is_better=True),
@@ -396,7 +400,7 @@ WHAT_DIFFERS = {
     ),
     "positive classes": (
         lambda: [bcm.from_scores(TRUTH, LOGIT["a"], positive=p) for p in (0, 1)],
-        "example", r"positive differs: \[0, 1\]",
+        "example", "positive differs between the pieces of evidence",
     ),
     "classes": (
         lambda: [bcm.from_scores(list("xyxy"), [1, 2, 3, 4], positive="x"),
@@ -426,16 +430,16 @@ WHAT_DIFFERS = {
     ),
     "weights of some": (
         lambda: [bcm.from_item_scores([1, 2], weights=[1, 3]), bcm.from_item_scores([1, 2])],
-        "item", "only some of the evidence has weight",
+        "item", "Only some of the evidence has weight",
     ),
     "clusters of some": (
         lambda: [bcm.from_attempts(RIGHT["a"], group=CLUSTER), bcm.from_attempts(RIGHT["a"])],
-        "item", "only some of the evidence has group",
+        "item", "Only some of the evidence has group",
     ),
     "groups of some": (
         lambda: [bcm.from_scores(TRUTH, LOGIT["a"], by={"group": PART}),
                  bcm.from_scores(TRUTH, LOGIT["a"])],
-        "example", "only some of the evidence has groups",
+        "example", "Only some of the evidence has groups",
     ),
     "importance weights of scores": (
         lambda: [bcm.from_scores(TRUTH, LOGIT["a"], weights=CHANCE["a"], weights_are="importance")]
@@ -455,11 +459,11 @@ WHAT_DIFFERS = {
     ),
     "names without effect": (
         lambda: {"x": bcm.from_attempts([1, 0]), "y": bcm.from_attempts([1, 1])}, "item",
-        "names along item have no effect",
+        "Names along item have no effect",
     ),
     "systems": (
         lambda: {"x": bcm.from_attempts([1, 0]), "y": bcm.from_attempts([1, 1])}, "classifier",
-        "use from_attempts",
+        "items cannot be combined along classifier",
     ),
 }  # fmt: skip
 
@@ -478,7 +482,7 @@ def test_types_are_not_mixed():
 
 
 def test_a_fit_is_not_combined():
-    with pytest.raises(TypeError, match="a fit cannot be combined"):
+    with pytest.raises(TypeError, match="A fit cannot be combined"):
         bcm.combine([xr.DataTree(), xr.DataTree()], dim="site")
 
 

@@ -50,9 +50,9 @@ def test_an_interval_of_each_takes_the_halves_along():
 @pytest.mark.parametrize(
     ("estimators", "keywords", "words"),
     [
-        ({"one": GaussianNB()}, {}, "too few classifiers"),
-        (GaussianNB(), {}, "too few classifiers"),
-        (TWO, {"groups": np.arange(90)}, "pairs know no groups"),
+        ({"one": GaussianNB()}, {}, "A comparison needs a mapping"),
+        (GaussianNB(), {}, "A comparison needs a mapping"),
+        (TWO, {"groups": np.arange(90)}, "Joint outcomes of classifiers cannot have groups"),
         (TWO, {"halves": -1}, "number of halvings"),
     ],
 )

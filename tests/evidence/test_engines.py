@@ -89,14 +89,14 @@ def test_a_label_that_is_missing_is_refused_with_how_many_there_are(tmp_path):
 
 
 def test_what_is_no_table_is_refused(tmp_path, database):
-    with pytest.raises(ValueError, match="a folder without tables"):
+    with pytest.raises(ValueError, match="has no tables"):
         bcm.read(tmp_path)
-    with pytest.raises(ValueError, match=r"no such table.*'answers' or 'few'"):
+    with pytest.raises(ValueError, match="'answers' or 'few'"):
         bcm.read(database.removesuffix("::answers"))
-    with pytest.raises(FileNotFoundError, match="no such file"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         bcm.read(tmp_path / "none.duckdb")
     (tmp_path / "text.duckdb").write_text("no database at all")
-    with pytest.raises(ValueError, match="not a database of DuckDB"):
+    with pytest.raises(ValueError, match="The DuckDB database cannot be opened"):
         bcm.read(tmp_path / "text.duckdb")
     (tmp_path / "a.parquet").write_text("no table")
     with pytest.raises(ValueError, match="cannot be read"):

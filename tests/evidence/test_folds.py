@@ -71,8 +71,8 @@ def test_classes_of_many_keep_their_dim():
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        (REPEATED.isel(repeat=0, fold=0), "no folds"),
-        (REPEATED.isel(repeat=[0], fold=[0]), "too few folds for a cross-validation"),
+        (REPEATED.isel(repeat=0, fold=0), "Use cross_confusion, or name the axis"),
+        (REPEATED.isel(repeat=[0], fold=[0]), "A cross-validation needs two or more folds"),
     ],
 )
 def test_bad_input(function, counts, message):
@@ -81,5 +81,5 @@ def test_bad_input(function, counts, message):
 
 
 def test_unknown_convention():
-    with pytest.raises(ValueError, match="unknown undefined"):
+    with pytest.raises(ValueError, match="Unknown undefined"):
         fold_macro(REPEATED, "f1", undefined="skip")

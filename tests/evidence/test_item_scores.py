@@ -72,7 +72,7 @@ def test_clusters_slices_and_weights_are_of_the_items():
 
 def test_missing_scores_are_refused_dropped_by_pairs_or_the_worst():
     gap = {"a": [0.9, np.nan, 1.0], "b": [0.8, 0.5, 0.7]}
-    with pytest.raises(ValueError, match=r'1 scores are missing.*"drop pairs".*"worst"'):
+    with pytest.raises(ValueError, match=r'"drop pairs".*"worst"'):
         bcm.from_item_scores(gap)
     dropped = bcm.from_item_scores(gap, missing="drop pairs")
     assert int(dropped["item_score"].isnull().sum()) == 1
@@ -80,7 +80,7 @@ def test_missing_scores_are_refused_dropped_by_pairs_or_the_worst():
     assert worst["item_score"].values[0, 1] == 0
     errors = bcm.from_item_scores(gap, missing="worst", range=(0, 1), lower_is_better=True)
     assert errors["item_score"].values[0, 1] == 1
-    with pytest.raises(ValueError, match="worst score is not known"):
+    with pytest.raises(ValueError, match="needs the range of the scores"):
         bcm.from_item_scores(gap, missing="worst")
     absent = LONG.drop(index=5)
     with pytest.raises(ValueError, match="item q2 of b"):
@@ -90,15 +90,15 @@ def test_missing_scores_are_refused_dropped_by_pairs_or_the_worst():
 @pytest.mark.parametrize(
     ("keywords", "words"),
     [
-        ({"range": (0, 0.5)}, "outside the range.*0.9"),
-        ({"range": (1, 0)}, "range of the scores is empty"),
-        ({"range": 1}, "range is not two numbers"),
+        ({"range": (0, 0.5)}, "is outside the range"),
+        ({"range": (1, 0)}, "range must be finite, with lowest"),
+        ({"range": 1}, "range must be two numbers"),
         ({"missing": "skip"}, "missing"),
-        ({"group": ["x", "y"]}, "differ in length"),
-        ({"weights_are": "counts"}, "weights_are without weights"),
+        ({"group": ["x", "y"]}, "The columns have different lengths"),
+        ({"weights_are": "counts"}, "needs weights"),
         ({"weights": [0.5, 1, 1, 1]}, "weights_are"),
-        ({"by": {"item": ITEMS}}, "reserved name"),
-        ({"item": ["q1", "q1", "q2", "q3"]}, "several scores.*q1"),
+        ({"by": {"item": ITEMS}}, "The dimension name"),
+        ({"item": ["q1", "q1", "q2", "q3"]}, "has several scores"),
     ],
 )
 def test_what_is_refused(keywords, words):
@@ -109,18 +109,18 @@ def test_what_is_refused(keywords, words):
 def test_odd_scores_are_refused():
     with pytest.raises(TypeError, match="scores"):
         bcm.from_item_scores(["good", "bad"])
-    with pytest.raises(ValueError, match="infinite"):
+    with pytest.raises(ValueError, match="Scores must be finite"):
         bcm.from_item_scores([1.0, np.inf])
-    with pytest.raises(ValueError, match="several axes"):
+    with pytest.raises(ValueError, match="Scores must have one axis, but their shape"):
         bcm.from_item_scores(np.ones((2, 2)))
-    with pytest.raises(ValueError, match="no systems"):
+    with pytest.raises(ValueError, match="No systems"):
         bcm.from_item_scores({})
     twice = pd.concat([LONG, LONG.iloc[:1]])
-    with pytest.raises(ValueError, match="item q1 of a has several scores"):
+    with pytest.raises(ValueError, match="Item q1 of a has several scores"):
         bcm.from_item_scores(twice, item="q", system="model", score="s")
-    with pytest.raises(ValueError, match=r"no such column.*'model'"):
+    with pytest.raises(ValueError, match="There is no column"):
         bcm.from_item_scores(LONG, item="q", system="modl", score="s")
-    with pytest.raises(ValueError, match=r"several scores.*name the column of the system"):
+    with pytest.raises(ValueError, match=r"several scores.*Name the column of the system"):
         bcm.from_item_scores(LONG, item="q", score="s")
     mixed = {"a": pd.Series([1, 2], ["x", "y"]), "b": pd.Series([1, 2], ["y", "x"])}
     with pytest.raises(ValueError, match="another order"):
@@ -129,7 +129,7 @@ def test_odd_scores_are_refused():
 
 def test_a_slice_is_selected_from_the_answer():
     sliced = bcm.from_item_scores(SCORES, range=(0, 1), by={"topic": ["x", "x", "y", "y"]})
-    with pytest.raises(ValueError, match=r"a topic was selected.*select from the answer"):
+    with pytest.raises(ValueError, match="One topic was selected, but the evidence still"):
         bcm.interval(sliced.sel(topic="x"), "mean")
 
 
@@ -145,7 +145,7 @@ def test_scores_by_item_are_joined_by_the_items():
     found = bcm.from_item_scores({"a": {"q1": 0.9, "q2": 0.4}, "b": {"q2": 0.5, "q1": 0.8}})
     assert found["item_score"].sel(classifier="b", item=["q1", "q2"]).values.tolist() == [0.8, 0.5]
     assert bcm.from_item_scores({"q1": 0.9, "q2": 0})["item"].values.tolist() == ["q1", "q2"]
-    with pytest.raises(ValueError, match=r"without their items: \['b'\]"):
+    with pytest.raises(ValueError, match="have scores without items"):
         bcm.from_item_scores({"a": {"q1": 0.9}, "b": [0.5]})
     with pytest.raises(ValueError, match="scores are missing"):
         bcm.from_item_scores({"a": {"q1": 0.9}, "b": {"q2": 0.5}})

@@ -44,20 +44,20 @@ def test_labels_of_sets_may_be_more_than_occur():
 @pytest.mark.parametrize(
     ("actual", "predicted", "keywords", "words"),
     [
-        (ACTUAL, PREDICTED[:3], {}, "differ in length"),
-        (ACTUAL, PREDICTED[:, :2], {}, "numbers of labels differ"),
-        (ACTUAL, PREDICTED * 0.7, {}, "neither 0 nor 1.*threshold"),
+        (ACTUAL, PREDICTED[:3], {}, "The columns have different lengths"),
+        (ACTUAL, PREDICTED[:, :2], {}, "The tables have different numbers of labels"),
+        (ACTUAL, PREDICTED * 0.7, {}, "Indicators in predicted"),
         (ACTUAL, np.where(PREDICTED, 1, np.nan), {}, "missing indicators"),
-        (ACTUAL, sets(PREDICTED), {}, "indicators beside sets"),
+        (ACTUAL, sets(PREDICTED), {}, "Indicators and sets of labels cannot be combined"),
         ([0, 1, 2], [0, 1, 1], {}, "from_predictions"),
         (["cat", "dog"], ["cat", "cat"], {}, "from_predictions"),
-        ([[0, 1], [1, 0]], [[0, 1], [0, 1]], {}, "may be indicators or the labels"),
+        ([[0, 1], [1, 0]], [[0, 1], [0, 1]], {}, "The values of actual"),
         (sets(ACTUAL), sets(PREDICTED), {"labels": ["cat", "dog"]}, "unknown label.*eel"),
-        (ACTUAL, PREDICTED, {"labels": ["cat", "dog"]}, "wrong number of labels"),
+        (ACTUAL, PREDICTED, {"labels": ["cat", "dog"]}, "labels are needed, one per column"),
         (ACTUAL, PREDICTED, {"labels": ["cat", "cat", "dog"]}, "occurs twice"),
-        (ACTUAL, {}, {}, "no systems"),
-        (ACTUAL, PREDICTED, {"group": [1, 2]}, "differ in length"),
-        (ACTUAL, PREDICTED, {"by": {"label": [1, 2, 1, 2]}}, "reserved name"),
+        (ACTUAL, {}, {}, "No systems"),
+        (ACTUAL, PREDICTED, {"group": [1, 2]}, "The columns have different lengths"),
+        (ACTUAL, PREDICTED, {"by": {"label": [1, 2, 1, 2]}}, "The dimension name"),
     ],
 )
 def test_what_is_refused(actual, predicted, keywords, words):
@@ -67,7 +67,7 @@ def test_what_is_refused(actual, predicted, keywords, words):
 
 def test_columns_of_other_labels_are_refused():
     table = pd.DataFrame(PREDICTED, columns=["cat", "dog", "elk"])
-    with pytest.raises(ValueError, match=r"column of no label.*elk"):
+    with pytest.raises(ValueError, match="predicted has a column"):
         bcm.from_multilabel(pd.DataFrame(ACTUAL, columns=NAMES), table)
 
 
@@ -92,7 +92,7 @@ def test_tags_of_words_are_for_item_counts(actual, predicted):
 
 
 def test_lists_as_text_are_to_be_parsed():
-    with pytest.raises(TypeError, match=r"parse the texts of actual first: \[json.loads"):
+    with pytest.raises(TypeError, match=r"Parse the texts of actual first: \[json.loads"):
         bcm.from_multilabel(['["cat", "dog"]'], ['["cat"]'])
 
 

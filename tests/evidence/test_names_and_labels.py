@@ -60,7 +60,7 @@ def test_members_of_an_enumeration_are_told_what_to_pass(name):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", calls(0, 1))
 def test_tuples_are_told_what_to_pass(name):
-    with pytest.raises(TypeError, match=r"of type tuple.*join the parts to one text"):
+    with pytest.raises(TypeError, match="of type tuple"):
         calls(("a", 1), ("b", 2))[name]()
     calls("a/1", "b/2")[name]()
 
@@ -72,9 +72,9 @@ def test_columns_may_have_numbers_as_names():
     both = bcm.from_frame(frame, actual=0, predicted=[1, 2])
     assert both.equals(bcm.from_classifiers(frame[0], {"1": frame[1], "2": frame[2]}))
     assert both.equals(bcm.from_classifiers(frame[0], frame[[1, 2]]))
-    with pytest.raises(TypeError, match="name of a dim must be text: 2"):
+    with pytest.raises(TypeError, match="The name of a dimension must be text"):
         bcm.from_frame(frame, actual=0, predicted=1, by=2)
-    with pytest.raises(TypeError, match="name of a dim must be text: 2"):
+    with pytest.raises(TypeError, match="The name of a dimension must be text"):
         bcm.from_predictions(frame[0], frame[1], by={2: frame[2]})
 
 
@@ -92,7 +92,7 @@ def test_the_column_of_the_positive_class(constructor, positive):
 
 def test_one_class_of_scores_needs_examples_of_another():
     for constructor in (bcm.from_scores, bcm.from_probabilities):
-        with pytest.raises(ValueError, match="add examples of another class") as caught:
+        with pytest.raises(ValueError, match="Add examples of another class") as caught:
             constructor(["a"] * 3, [0.1, 0.2, 0.3])
         assert "labels" not in str(caught.value)
 
@@ -104,7 +104,11 @@ def test_labels_as_one_text():
 
 @pytest.mark.parametrize(
     ("cell", "said"),
-    [("65", "not text: '65'.*int"), (True, "not a boolean: True"), (2j, "not a complex number")],
+    [
+        ("65", "not text; got '65'.*int"),
+        (True, "not a boolean; got True"),
+        (2j, "not a complex number"),
+    ],
 )
 def test_cells_that_are_no_numbers(cell, said):
     with pytest.raises(TypeError, match=f"fp must be a number, {said}"):

@@ -41,7 +41,7 @@ TABLES = {
 def test_counts_with_points_before_three_digits_are_ambiguous(write, name):
     path = write(*TABLES[name])
     both = (
-        r"counts such as 2\.500 .* thousands='\.' if 2\.500 is 2500, or decimal='\.' if it is 2\.5"
+        r"Counts such as 2\.500 .* thousands='\.' if 2\.500 is 2500, or decimal='\.' if it is 2\.5"
     )
     with pytest.raises(ValueError, match=both):
         read(path)
@@ -88,7 +88,7 @@ def test_a_count_of_another_convention_is_rejected_with_its_option(write, cell, 
 
 
 def test_a_table_of_text_is_still_no_table(write):
-    with pytest.raises(ValueError, match="neither predictions nor a confusion table"):
+    with pytest.raises(ValueError, match="The file has neither columns of predictions nor"):
         read(write(",a,b\na,1,2\nb,3,x\n"))
 
 
@@ -128,7 +128,7 @@ def test_weights_get_a_warning(write, weights, is_warned):
 
 def test_weights_with_commas(write):
     path = write("actual;predicted;w\n1;1;1,5\n0;0;2\n1;0;0,5\n")
-    with pytest.raises(ValueError, match=r"column 'w' of table.csv has text.*decimal=','"):
+    with pytest.raises(ValueError, match=r"Column 'w' of table.csv has text.*decimal=','"):
         read(path, **WEIGHTED)
     points = write("actual;predicted;w\n1;1;1.5\n0;0;2\n1;0;0.5\n", "points.csv")
     np.testing.assert_array_equal(read(path, decimal=",", **WEIGHTED), read(points, **WEIGHTED))
@@ -143,8 +143,8 @@ def test_a_separator_without_numbers_has_no_effect(write):
 @pytest.mark.parametrize(
     ("keywords", "said"),
     [
-        ({"decimal": ";"}, "unknown decimal"),
-        ({"thousands": "x"}, "unknown thousands"),
+        ({"decimal": ";"}, "Unknown decimal"),
+        ({"thousands": "x"}, "Unknown thousands"),
         ({"decimal": ",", "thousands": ","}, "the same separator"),
         ({"decimal": ".", "thousands": "."}, "the same separator"),
     ],
@@ -171,8 +171,8 @@ def test_covariates_of_studies_are_read_in_the_same_convention(write):
         warnings.simplefilter("always")
         read(path)
     said = [str(each.message) for each in caught]
-    assert any("1,5 in column 'age' of table.csv is read as text" in text for text in said)
-    assert any("1.250 in column 'n' of table.csv are read as 1.25" in text for text in said)
+    assert any("1,5 in column 'age' of table.csv was read as text" in text for text in said)
+    assert any("1.250 in column 'n' of table.csv were read as 1.25" in text for text in said)
     studies = read(path, thousands=".")
     assert studies["age"].values.tolist() == [1.5, 0.5]
     assert studies["n"].values.tolist() == [1250, 900]

@@ -129,7 +129,7 @@ def test_counts_say_the_same_as_examples():
         counts.values, counts["unlabelled"].values, judge=["0", "1"]
     )
     np.testing.assert_array_equal(bcm.interval(again, "f1"), bcm.interval(counts, "f1"))
-    with pytest.raises(ValueError, match="do not belong together"):
+    with pytest.raises(ValueError, match="The shapes of the counts do not match"):
         bcm.evidence.from_partly_labelled_counts([[3, 1], [1, 4]], [5, 6, 7])
 
 
@@ -168,13 +168,17 @@ def test_labels_are_worth_more_with_a_good_judge_and_no_more_with_a_useless_one(
 @pytest.mark.parametrize(
     ("human", "judge", "words"),
     [
-        (HUMAN, np.ones(400, int), "says the same of every example"),
+        (HUMAN, np.ones(400, int), "The judge gives every example the same label"),
         (
             ["ab"[each] if each in (0, 1) else None for each in HUMAN],
             np.tile(list("abc?"), 100),
-            "taken for classes",
+            "which are not labels of people",
         ),
-        ([*([None] * 350), *TRUTH[350:]], np.arange(400) // 200, "left to the prior"),
+        (
+            [*([None] * 350), *TRUTH[350:]],
+            np.arange(400) // 200,
+            "stratum without a label, where the estimate comes",
+        ),
     ],
 )
 def test_a_judge_that_cannot_help_is_warned_of(human, judge, words):
@@ -184,18 +188,18 @@ def test_a_judge_that_cannot_help_is_warned_of(human, judge, words):
 
 def test_without_a_classifier_there_is_nothing_but_a_rate():
     counts = bcm.from_partly_labelled(HUMAN, judge=RNG.normal(3 * TRUTH))
-    with pytest.raises(ValueError, match="nothing was classified"):
+    with pytest.raises(ValueError, match="needs predictions, and the evidence has none"):
         bcm.interval(counts, "f1")
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ((HUMAN,), "nothing but labels"),
-        (([None] * 400, SAID, JUDGE), "nobody labelled"),
-        ((HUMAN, SAID[:5]), "differ in length"),
-        ((HUMAN, SAID, [JUDGE, JUDGE]), "judge holds whole columns: 2"),
-        ((HUMAN, SAID, Variable(3)), "judge has 0 axes"),
+        ((HUMAN,), "Labels alone are not enough"),
+        (([None] * 400, SAID, JUDGE), "examples is labelled"),
+        ((HUMAN, SAID[:5]), "The columns have different lengths"),
+        ((HUMAN, SAID, [JUDGE, JUDGE]), "judge must be labels, not a list"),
+        ((HUMAN, SAID, Variable(3)), "judge must have one axis, but its shape"),
     ],
 )
 def test_bad_input_says_what_is_wrong(given, words):

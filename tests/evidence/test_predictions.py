@@ -120,7 +120,7 @@ def test_weights_count_examples():
     assert counts.dtype == np.int64
     expected = from_predictions(np.repeat(actual, weights), np.repeat(predicted, weights))
     np.testing.assert_array_equal(counts.values, expected.values)
-    with pytest.raises(ValueError, match=r'"counts" .* or "importance"'):
+    with pytest.raises(ValueError, match="Fractional weights need weights_are"):
         from_predictions(actual, predicted, weights=weights / 3)
     thirds = from_predictions(actual, predicted, weights=weights / 3, weights_are="counts")
     np.testing.assert_allclose(thirds.values, expected.values / 3)
@@ -154,7 +154,7 @@ def test_a_refusal_is_a_column_when_named():
     counts = from_predictions(actual, predicted, labels=["a", "b", "refused"])
     assert counts.sel(actual="b", predicted="refused") == 1
     assert counts.sel(actual="refused").sum() == 0
-    with pytest.raises(ValueError, match="predicted has a label that is not a class: 'refused'"):
+    with pytest.raises(ValueError, match="which is not in labels"):
         from_predictions(actual, predicted)
 
 
@@ -162,36 +162,36 @@ def test_a_refusal_is_a_column_when_named():
     ("actual", "predicted", "keywords", "said"),
     [
         ([], [], {}, "no examples"),
-        ([0, 1], [0, 1, 1], {}, "the columns differ in length"),
-        ([0, 1], [0, 1], {"by": {"fold": [1]}}, "differ in length.*fold"),
-        ([0, 1], [0, 1], {"weights": [1]}, "differ in length.*weights"),
+        ([0, 1], [0, 1, 1], {}, "The columns have different lengths"),
+        ([0, 1], [0, 1], {"by": {"fold": [1]}}, "The columns have different lengths"),
+        ([0, 1], [0, 1], {"weights": [1]}, "The columns have different lengths"),
         ([0, 1], [0, 1], {"weights": [1, -1]}, "a weight is negative"),
         ([0, 1], [0, 1], {"weights": [1, np.nan]}, "a weight is missing"),
-        (["a", "a"], ["a", "a"], {}, "fewer than two classes.*labels="),
+        (["a", "a"], ["a", "a"], {}, "Name every class, including those absent"),
         (["a", "b"], ["a", None], {}, "predicted has missing values.*position 1"),
         (["a", np.nan], ["a", "b"], {}, "actual has missing values"),
         ([0, 1.0], [0, np.nan], {}, "predicted has missing values"),
         ([0, None], [0, 1], {}, "actual has missing values"),
         (pd.Series([0, None], dtype="Int64"), [0, 1], {}, "actual has missing values"),
         (pd.Series(["a", None], dtype="category"), ["a", "a"], {}, "actual has missing values"),
-        ([0, 1], [0.2, 0.9], {}, "predicted holds fractions.*from_scores"),
-        ([0, 1], [0, np.inf], {}, "predicted holds fractions"),
-        ([0, 2], [0, 1], {}, "predicted has a label that is not a class: 1"),
-        ([0, 1, 2], [0, 1, 1], {"labels": [0, 1]}, "actual has a label that is not a class: 2"),
+        ([0, 1], [0.2, 0.9], {}, "from_scores"),
+        ([0, 1], [0, np.inf], {}, "predicted contains fractions instead of labels"),
+        ([0, 2], [0, 1], {}, "which is not in labels"),
+        ([0, 1, 2], [0, 1, 1], {"labels": [0, 1]}, "which is not in labels"),
         (
             ["ham", "spam"],
             ["ham", "spam"],
             {"labels": ["ham", "spma"]},
-            "actual has a label that is not a class",
+            "which is not in labels",
         ),
-        (["a", "b"], ["a", "b"], {"positive": "c"}, "the positive class is not among the labels"),
-        ([0, "a"], [0, 0], {}, "labels are of mixed types"),
-        (["0", "1"], [0, 1], {}, "predicted has a label that is not a class: 0"),
-        (np.eye(2), np.eye(2), {}, "actual has 2 axes"),
-        (pd.DataFrame({"y": [0, 1]}), [0, 1], {}, r"actual has 2 axes.*table\["),
-        ([0, 1], [0, 1], {"by": {"model": [0, 1]}}, "a reserved name for a dim"),
+        (["a", "b"], ["a", "b"], {"positive": "c"}, "is not among the labels"),
+        ([0, "a"], [0, 0], {}, "Labels are of Mixed types"),
+        (["0", "1"], [0, 1], {}, "which is not in labels"),
+        (np.eye(2), np.eye(2), {}, "actual must have one axis, but its shape"),
+        (pd.DataFrame({"y": [0, 1]}), [0, 1], {}, "actual must have one axis, but its shape"),
+        ([0, 1], [0, 1], {"by": {"model": [0, 1]}}, "The dimension name"),
         ([0, 1], [0, 1], {"by": {"fold": [0, None]}}, "fold has missing values"),
-        (np.arange(6000.0), np.arange(6000.0), {}, "too many distinct labels"),
+        (np.arange(6000.0), np.arange(6000.0), {}, "distinct labels, more than"),
     ],
     ids=str,
 )
@@ -202,12 +202,12 @@ def test_wrong_predictions_are_refused(actual, predicted, keywords, said):
 
 @pytest.mark.parametrize("wrong", ["abc", 3, None, {"a": 1}])
 def test_what_is_no_column_is_refused(wrong):
-    with pytest.raises(TypeError, match="not a sequence of labels"):
+    with pytest.raises(TypeError, match="actual must be a sequence, with one label"):
         from_predictions(wrong, [0, 1])
 
 
 def test_labels_must_be_single():
-    with pytest.raises(TypeError, match="actual does not hold labels"):
+    with pytest.raises(TypeError, match="Expected strings, integers or booleans"):
         from_predictions([[1], [0]], [1, 0])
 
 
@@ -237,7 +237,7 @@ def test_repeats_need_the_same_folds():
     counts = from_predictions(actual, actual, by=by)
     assert counts.dims == ("repeat", "fold", "actual", "predicted")
     assert (counts.n_folds.item(), bool(counts.fixed_totals)) == (2, True)
-    with pytest.raises(ValueError, match="ragged folds"):
+    with pytest.raises(ValueError, match="Some folds have no examples"):
         from_predictions(actual, actual, by=by | {"fold": np.repeat([0, 1, 2], [20, 10, 10])})
 
 
@@ -281,9 +281,7 @@ def test_columns_by_name():
 
 def test_a_missing_column_is_named_with_those_there_are():
     frame = pd.DataFrame({"truth": [0, 1], "pred": [0, 1]})
-    with pytest.raises(
-        ValueError, match=r"no such column: 'predicted'.*mean 'pred'.*'truth' or 'pred'"
-    ):
+    with pytest.raises(ValueError, match=r"mean 'pred'.*'truth' or 'pred'"):
         from_frame(frame, actual="truth")
 
 
@@ -300,7 +298,7 @@ def test_a_design_that_is_known_is_not_worked_out():
     counts = from_predictions(actual, predicted, by={"fold": fold}, design=given)
     assert (counts.fixed_totals.item(), counts.test_share.item()) == (False, 0.2)
     assert counts.n_folds.item() == 2
-    with pytest.raises(ValueError, match="unknown part of a design"):
+    with pytest.raises(ValueError, match="The design has no part"):
         from_predictions(actual, predicted, by={"fold": fold}, design={"folds": 2})
     with pytest.raises(ValueError, match="test_share"):
         from_predictions(actual, predicted, by={"fold": fold}, design={"test_share": 2})

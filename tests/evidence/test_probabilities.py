@@ -11,10 +11,10 @@ TRUTH = [0, 1, 0, 1, 1]
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ([0.1, 0.2, 0.3, 1.2, 0.5], r"outside \[0, 1\]: 1.2"),
-        ({"a": [0.5] * 5, "b": [0.1, -0.2, 0.3, 0.4, 0.5]}, "a probability of 'b' is outside"),
+        ([0.1, 0.2, 0.3, 1.2, 0.5], "probabilities"),
+        ({"a": [0.5] * 5, "b": [0.1, -0.2, 0.3, 0.4, 0.5]}, "probabilities"),
         ([0.1, np.nan, 0.3, 0.2, 0.5], "missing"),
-        ([10, 20, 30, 99, 50], "divide percentages by 100"),
+        ([10, 20, 30, 99, 50], "Divide percentages by 100"),
     ],
 )
 def test_impossible_probabilities_are_named(given, words):
@@ -24,7 +24,7 @@ def test_impossible_probabilities_are_named(given, words):
 
 def test_rows_that_do_not_sum_to_one_are_refused():
     rows = np.full((5, 3), 0.3)
-    with pytest.raises(ValueError, match=r"do not sum to 1: 0.9"):
+    with pytest.raises(ValueError, match="The probabilities of each example must sum"):
         bcm.from_probabilities(list("abcab"), rows)
 
 
@@ -40,9 +40,9 @@ def test_clipping_keeps_the_log_loss_finite():
 
 def test_scores_are_no_probabilities():
     scores = bcm.from_scores(TRUTH, [0.1, 0.9, 0.2, 0.7, 0.6])
-    with pytest.raises(TypeError, match="these are scores"):
+    with pytest.raises(TypeError, match="These are scores"):
         bcm.calibration.curve(scores)
-    with pytest.raises(TypeError, match="these are scores"):
+    with pytest.raises(TypeError, match="These are scores"):
         bcm.curves.decision_curve(scores)
 
 

@@ -92,7 +92,7 @@ def test_a_column_is_of_one_type_to_its_end(write, monkeypatch):
     )
     assert read(path)["actual"].values.tolist() == ["01", "1", "2", "x"]
     assert read(path, by="site")["site"].values.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="not a whole number: 'x'"):
+    with pytest.raises(ValueError, match="which is not a whole number"):
         read(path, numeric_labels=True)
 
 
@@ -122,7 +122,7 @@ def test_a_confusion_table(write):
 
 def test_a_class_never_predicted_is_named(write):
     path = write(",a\na,5\nb,6\n")
-    with pytest.raises(ValueError, match="neither predictions nor a confusion table"):
+    with pytest.raises(ValueError, match="The file has neither columns of predictions nor"):
         read(path)
     np.testing.assert_array_equal(read(path, labels=["a", "b"]).values, [[5, 0], [6, 0]])
 
@@ -130,13 +130,13 @@ def test_a_class_never_predicted_is_named(write):
 @pytest.mark.parametrize(
     ("text", "keywords", "said"),
     [
-        (TEXT, {}, r"neither predictions nor a confusion table: \['y', 'yhat', 'fold'"),
-        (TEXT, {"actual": "truth"}, "no such column: 'truth'.*'y', 'yhat' or 'fold'"),
-        (TEXT, {"actual": "y"}, "no such column: 'predicted'"),
-        (TEXT, {"actual": "y", "predicted": "yhat", "by": "cv"}, "no such column: 'cv'"),
-        (TEXT, {"actual": "y", "predicted": "yhat", "positive": "ill"}, "positive class is not"),
+        (TEXT, {}, "The file has neither columns of predictions nor"),
+        (TEXT, {"actual": "truth"}, "'y', 'yhat' or 'fold'"),
+        (TEXT, {"actual": "y"}, "There is no column"),
+        (TEXT, {"actual": "y", "predicted": "yhat", "by": "cv"}, "There is no column"),
+        (TEXT, {"actual": "y", "predicted": "yhat", "positive": "ill"}, "is not among the labels"),
         ("actual,predicted\n1,\n0,1\n", {}, "predicted has missing values"),
-        ("actual,predicted\n1,0.3\n0,0.9\n", {}, "not a class: '0.3'"),
+        ("actual,predicted\n1,0.3\n0,0.9\n", {}, "which is not in the labels"),
         ("actual,predicted\n", {}, "no examples"),
         ("", {}, "cannot be read"),
         (",a,b\na,1,2\nb,3,x\n", {}, "neither"),
@@ -144,7 +144,7 @@ def test_a_class_never_predicted_is_named(write):
         (",a,b\na,1,2\nb,3,\n", {}, "NaN"),
         ("a,b\n1,2,3\n4,5,6,7\n", {}, "cannot be read"),
         ("actual,predicted\nr1,1,0\nr2,0,0\n", {}, "more fields than there are names"),
-        ("actual,predicted,predicted\n1,1,0\n", {}, "several columns have the same name: 'pred"),
+        ("actual,predicted,predicted\n1,1,0\n", {}, "Rename one of the columns in the file"),
     ],
     ids=str,
 )
@@ -154,7 +154,7 @@ def test_wrong_files_are_refused(write, text, keywords, said):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no such file.*nothing\.csv"):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.csv"):
         read(tmp_path / "nothing.csv")
 
 
@@ -225,10 +225,10 @@ def test_a_table_of_studies_is_read(tmp_path):
     assert found["group"].values.tolist() == ["Aho", "Beck"]
     assert found["year"].dims == ("group",)
     assert read(path, labels=["well", "sick"])["positive"].item() == "sick"
-    with pytest.raises(ValueError, match="TP are of another class: 'well'"):
+    with pytest.raises(ValueError, match="TP and FN count the class"):
         read(path, labels=["well", "sick"], positive="well")
     path.write_text("study,tp,fn,fp,tn,positive\n1,5,2,3,9,1\n2,4,1,0,7,1\n")
-    with pytest.raises(ValueError, match="names of our own"):
+    with pytest.raises(ValueError, match="The column names"):
         read(path)
 
 
@@ -268,9 +268,15 @@ def test_a_table_of_a_test_and_a_disease(write, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (",yes,no\npositive,90,10\nnegative,5,95\n", "does not tell the test from the disease"),
-        ("test,a,b\npositive,90,10\nnegative,5,95\n", "neither predictions nor a confusion"),
-        ("test,positive,sick\nyes,90,10\nno,5,95\n", "neither predictions nor a confusion"),
+        (",yes,no\npositive,90,10\nnegative,5,95\n", "do not tell which is the test"),
+        (
+            "test,a,b\npositive,90,10\nnegative,5,95\n",
+            "The file has neither columns of predictions nor",
+        ),
+        (
+            "test,positive,sick\nyes,90,10\nno,5,95\n",
+            "The file has neither columns of predictions nor",
+        ),
     ],
 )
 def test_a_table_that_does_not_tell_its_sides_is_an_error(write, text, message):
@@ -287,9 +293,9 @@ def test_rows_of_counts_may_be_classifiers(write):
         assert read(path).dims[0] == "group"
     without = read(write("model,tp,fn,fp\na,9,1,2\nb,8,2,1\n"), classifier="model")
     assert bcm.summary(without)["measure"].unique().tolist() == ["precision", "recall", "f1"]
-    with pytest.raises(ValueError, match=r"several rows of a classifier: 'a'"):
+    with pytest.raises(ValueError, match="has several rows"):
         read(write("model,tp,fn,fp,tn\na,9,1,2,8\na,8,2,1,9\n"), classifier="model")
-    with pytest.raises(ValueError, match="classifier has no effect"):
+    with pytest.raises(ValueError, match="has no effect on predictions"):
         read(write("actual,predicted\n1,1\n0,1\n"), classifier="model")
-    with pytest.raises(ValueError, match="classifier has no effect"):
+    with pytest.raises(ValueError, match="has no effect on predictions"):
         read(write(",a,b\na,9,1\nb,2,8\n"), classifier="model")

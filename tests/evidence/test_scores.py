@@ -70,14 +70,14 @@ BAD = {
     ),
     "nan": (dict(actual=[0, 1], scores=[1, np.nan]), "missing"),
     "nan of a class": (dict(actual=list("abcb"), scores=PROBA * np.nan), "missing"),
-    "no positive": (dict(actual=["a", "b"], scores=[1, 2]), "the positive class is ambiguous"),
+    "no positive": (dict(actual=["a", "b"], scores=[1, 2]), "is the positive class is unknown"),
     "wrong positive": (
         dict(actual=["a", "b"], scores=[1, 2], positive="c"),
-        "the positive class is not among the labels",
+        "is not among the labels",
     ),
-    "length": (dict(actual=[0, 1, 1], scores=[1, 2]), "differ in length"),
-    "weights' length": (dict(actual=[0, 1], scores=[1, 2], weights=[1]), "differ in length"),
-    "folds' length": (dict(actual=[0, 1], scores=[1, 2], fold=[1]), "differ in length"),
+    "length": (dict(actual=[0, 1, 1], scores=[1, 2]), "2 rows|3 rows|shape"),
+    "weights' length": (dict(actual=[0, 1], scores=[1, 2], weights=[1]), "values, but actual"),
+    "folds' length": (dict(actual=[0, 1], scores=[1, 2], fold=[1]), "values, but actual"),
     "negative weight": (dict(actual=[0, 1], scores=[1, 2], weights=[1, -1]), "weight"),
     "infinite weight": (dict(actual=[0, 1], scores=[1, 2], weights=[1, np.inf]), "weight"),
     "text weight": (dict(actual=[0, 1], scores=[1, 2], weights=["1", "1"]), "weight"),
@@ -85,19 +85,25 @@ BAD = {
         dict(actual=[0, 1], scores=[1, 2], weights=[1, 0]),
         "only one class|of class",
     ),
-    "all weights zero": (dict(actual=[0, 1], scores=[1, 2], weights=[0, 0]), "every weight is 0"),
+    "all weights zero": (dict(actual=[0, 1], scores=[1, 2], weights=[0, 0]), "Every weight is 0"),
     "empty": (dict(actual=[], scores=[]), "actual must be one column of labels"),
     "two axes": (dict(actual=[[0, 1]], scores=[1, 2]), "actual must be one column of labels"),
-    "swapped": (dict(actual=[0.3, 0.7], scores=[0, 1]), "actual holds fractions instead of labels"),
+    "swapped": (
+        dict(actual=[0.3, 0.7], scores=[0, 1]),
+        "actual contains fractions instead of labels",
+    ),
     "missing label": (dict(actual=[0, None], scores=[1, 2]), "missing"),
     "unknown label": (dict(actual=["a", "b"], scores=[1, 2], labels=["a", "c"]), "not a class"),
-    "proba of two classes": (dict(actual=[0, 1], scores=[[1, 2], [2, 1]]), r"proba\[:, 1\]"),
-    "one column of many": (dict(actual=[0, 1, 2], scores=[1, 2, 3]), "wrong shape"),
+    "proba of two classes": (
+        dict(actual=[0, 1], scores=[[1, 2], [2, 1]]),
+        "Scores must have the shape",
+    ),
+    "one column of many": (dict(actual=[0, 1, 2], scores=[1, 2, 3]), "Scores must have the shape"),
     "positive of many": (
         dict(actual=list("abcb"), scores=PROBA, positive="a"),
-        "positive is for two classes only",
+        "has no effect with more than two classes",
     ),
-    "no classifiers": (dict(actual=[0, 1], scores={}), "no classifiers"),
+    "No classifiers": (dict(actual=[0, 1], scores={}), "No classifiers"),
     "fold of one class": (
         dict(actual=[0, 1, 1], scores=[1, 2, 3], fold=["x", "x", "y"]),
         "1 of 1 examples in fold y are of class 1",
@@ -183,7 +189,7 @@ def test_columns_named_as_the_classes_are_taken_by_name():
     np.testing.assert_array_equal(other["score"].values, table.to_numpy())
     bare = bcm.from_scores([0, 1, 2, 1], pd.DataFrame(proba[:, ::-1]), labels=[2, 1, 0])
     np.testing.assert_array_equal(bare["score"].sel({"class": [0, 1, 2]}), proba)
-    with pytest.raises(ValueError, match="some columns are named as classes"):
+    with pytest.raises(ValueError, match="Only some of the columns"):
         bcm.from_scores(actual, table.rename(columns={"c": "z"}))
 
 
@@ -194,12 +200,12 @@ def test_the_column_of_the_other_class_is_refused():
     )
     assert bcm.from_scores(actual, sure["yes"], positive="yes")["score"].values[1] == 0.9
     for given in (sure["no"], sure[["no"]], {"model": sure["no"]}):
-        with pytest.raises(ValueError, match="scores of the other class: 'no'"):
+        with pytest.raises(ValueError, match="The scores are for the class"):
             bcm.from_scores(actual, given, positive="yes")
 
 
 @pytest.mark.parametrize("make", [list, tuple, lambda each: np.array(each, object), pd.Series])
 @pytest.mark.parametrize("build", [bcm.from_scores, bcm.from_probabilities])
 def test_a_number_and_a_text_are_no_labels_of_one_column(build, make):
-    with pytest.raises(ValueError, match=r"mixed types: \[1, '1'\].*make them all strings"):
+    with pytest.raises(ValueError, match=r"mixed types: \[1, '1'\].*Make them all strings"):
         build(make([1, "1", 0, 0]), [0.9, 0.8, 0.3, 0.1])

@@ -72,9 +72,9 @@ def test_same_seed_same_splits(cv):
 @pytest.mark.parametrize(
     ("y", "keywords", "message"),
     [
-        (None, {}, "stratified folds need class labels"),
-        (np.linspace(0, 1, 203), {}, "stratified folds need class labels"),
-        ([0], {"x": [[1]]}, "too few examples"),
+        (None, {}, "Stratified folds need one class label per example"),
+        (np.linspace(0, 1, 203), {}, "Stratified folds need one class label per example"),
+        ([0], {"x": [[1]]}, "examples cannot be split into"),
     ],
 )
 def test_bad_input(kind, y, keywords, message):

@@ -81,15 +81,15 @@ def usual(entry, name):
 def test_a_fit_is_told_from_evidence():
     tree = xr.DataTree.from_dict({"posterior": xr.Dataset()})
     assert type_of(tree).name == "fit"
-    with pytest.raises(ValueError, match="this is a fit already"):
+    with pytest.raises(ValueError, match="Pass the evidence that it was fitted"):
         bcm.fit(tree)
 
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ([[65, 15], [35, 30]], "not evidence: 'list'.*pass a matrix through from_matrix"),
-        (xr.Dataset({"x": 1}), r"a Dataset of: 'x'.*counts \(from_predictions.*fit \(fit\)"),
+        ([[65, 15], [35, 30]], "A list is not evidence"),
+        (xr.Dataset({"x": 1}), r"counts \(from_predictions.*fit \(fit\)"),
     ],
 )
 def test_what_is_no_evidence(wrong, words):
@@ -214,7 +214,9 @@ def with_rates(monkeypatch):
 
 
 def test_a_type_is_unknown_until_it_is_listed():
-    with pytest.raises(TypeError, match="not evidence: a Dataset of: 'sensitivity"):
+    with pytest.raises(
+        TypeError, match="sensitivity, specificity, classifier, positives, negatives"
+    ):
         bcm.interval(RATES, "recall")
 
 
@@ -266,5 +268,5 @@ UNFIT |= dict.fromkeys(("counts", "partly labelled"), as_outcomes)
 
 @pytest.mark.parametrize("name", EVERY_TYPE)
 def test_messages_name_the_type_of_evidence(name):
-    with pytest.raises(TypeError, match=f"(does not support|not outcomes.*:) '?{name}"):
+    with pytest.raises(TypeError, match=f"(does not support|not) '?{name}"):
         UNFIT[name](EVERY_TYPE[name])

@@ -169,12 +169,12 @@ def test_loading_what_is_not_there(tmp_path):
 
 
 def test_saving_into_no_folder(iid, tmp_path):
-    with pytest.raises(ValueError, match="no such folder"):
+    with pytest.raises(ValueError, match="does not exist"):
         bcm.save(iid, tmp_path / "none" / "fit.nc")
 
 
 def test_saving_neither_a_tree_nor_evidence(tmp_path):
-    with pytest.raises(TypeError, match="not a fit and not evidence"):
+    with pytest.raises(TypeError, match="only fits and evidence can"):
         bcm.save([[9, 2], [3, 8]], tmp_path / "fit.nc")
 
 
@@ -285,7 +285,7 @@ def test_a_prior_of_another_family_goes_to_nuts():
 
 
 def test_exact_where_there_is_no_exact_form():
-    with pytest.raises(ValueError, match=r"no direct draws.*prior of another family"):
+    with pytest.raises(ValueError, match="prior of another family"):
         fit(COUNTS, concentration=lambda name: pm.HalfNormal(name, 1), method="direct")
     with pytest.raises(ValueError, match=r"baked_in has no direct posterior"):
         fit(COUNTS, baked_in, method="direct")
@@ -367,19 +367,23 @@ def test_same_seed_same_tree(iid):
     ("keywords", "error", "words"),
     [
         ({"model": "dirichlet_multinomal"}, ValueError, "Did you mean 'dirichlet_multinomial'"),
-        ({"model": 3}, TypeError, "not a model"),
-        ({"method": "mcmc"}, ValueError, "unknown method.*'auto', 'direct' or 'nuts'"),
-        ({"nuts_sampler": "stan"}, ValueError, "unknown nuts_sampler"),
+        ({"model": 3}, TypeError, "A model must be a name"),
+        ({"method": "mcmc"}, ValueError, r"Unknown method.*'auto', 'direct' or 'nuts'"),
+        ({"nuts_sampler": "stan"}, ValueError, "Unknown nuts_sampler"),
         ({"concentraton": 1}, TypeError, "Did you mean 'concentration'"),
         ({"draws": 0}, ValueError, "draws must be a whole number"),
         ({"chains": 2.5}, ValueError, "chains must be a whole number"),
-        ({"draws": 10**9}, ValueError, "not fit into memory"),
+        ({"draws": 10**9}, ValueError, "A variable of the tree would need"),
         (
             {"method": "nuts", "model": "fixed_totals", "prevalence": 1.5},
             ValueError,
             "prevalence must lie between 0 and 1",
         ),
-        ({"method": "nuts", "concentration": 0.001}, ValueError, "concentration this small"),
+        (
+            {"method": "nuts", "concentration": 0.001},
+            ValueError,
+            "NUTS is not reliable for a concentration",
+        ),
         (
             {"model": "fixed_totals", "prevalence": 1.5},
             ValueError,
@@ -388,7 +392,7 @@ def test_same_seed_same_tree(iid):
         (
             {"model": "fixed_totals", "prevalence": [0.1, 0.2, 0.7]},
             ValueError,
-            "prevalence has different classes",
+            "which are not the classes of the counts",
         ),
     ],
 )
@@ -404,7 +408,7 @@ def test_whole_number_variables_are_refused():
             pm.Deterministic("theta", pm.Poisson("k", 3) * np.ones((2, 2)))
         return model
 
-    with pytest.raises(ValueError, match="NUTS cannot sample discrete variables"):
+    with pytest.raises(ValueError, match="Marginalise these out, or sample the model"):
         fit(COUNTS, discrete)
 
 
@@ -446,9 +450,9 @@ def test_a_function_that_returns_no_model_of_cells_is_refused():
             pm.Beta("rate", 1, 1)
         return model
 
-    with pytest.raises(ValueError, match=r"no cell probabilities: \['rate'\].*theta"):
+    with pytest.raises(ValueError, match="The model has no variable theta of cell"):
         fit(COUNTS, empty)
-    with pytest.raises(TypeError, match="returned no model: 3"):
+    with pytest.raises(TypeError, match="The function must return a pymc"):
         fit(COUNTS, lambda counts: 3)
 
 

@@ -63,7 +63,7 @@ def test_the_parameter_of_each_group_keeps_its_dim():
         assert asked(bcm.interval, "recall", of=of).dims == ("group", "bound")
     table = asked(bcm.summary, "recall", of=["parameter", "typical"])
     assert table["of"].tolist() == ["parameter"] * 3 + ["typical"]
-    with pytest.raises(ValueError, match="no such estimand: 'population'"):
+    with pytest.raises(ValueError, match="is not available for this evidence and model"):
         asked(bcm.interval, "recall", of="population")
     with pytest.raises(ValueError, match=r"'typical'.*'new' or 'abroad'"):
         asked(bcm.interval, "recall", of="elsewhere")

@@ -84,7 +84,7 @@ def test_the_prevalence_the_evidence_carries():
 
 def test_shares_of_other_classes():
     other = xr.DataArray([0.5, 0.2, 0.3], {"actual": list("abx")})
-    with pytest.raises(ValueError, match="prevalence has different classes"):
+    with pytest.raises(ValueError, match="which are not the classes of the counts"):
         models_by_name.prepare(COUNTS_TYPE, THREE, "fixed_totals", {"prevalence": other})
 
 

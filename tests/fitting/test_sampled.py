@@ -145,21 +145,21 @@ def test_a_function_that_returns_a_posterior_is_not_sampled():
     for function in (annotated, plain):
         found = bcm.interval(COUNTS, "f1", model=function, weight=1.0)
         np.testing.assert_array_equal(found, known)
-        with pytest.raises(TypeError, match="no such keyword"):
+        with pytest.raises(TypeError, match="has no keyword"):
             bcm.interval(COUNTS, "f1", model=function, other=1.0)
 
 
 def test_a_function_that_returns_neither_is_refused():
-    with pytest.raises(ValueError, match=r"not a model.*return a pymc\.Model"):
+    with pytest.raises(ValueError, match=r"Return a pymc\.Model"):
         bcm.interval(COUNTS, "f1", model=lambda counts: counts)
 
 
 @pytest.mark.parametrize(
     ("model", "error", "words"),
     [
-        ("dirichlet", ValueError, "unknown model: 'dirichlet'. Did you mean"),
-        (3, TypeError, "not a model: 3.*pass the function itself"),
-        (["scores"], TypeError, "not a model"),
+        ("dirichlet", ValueError, "Unknown model"),
+        (3, TypeError, "Pass the function itself"),
+        (["scores"], TypeError, "Pass the function itself"),
     ],
 )
 def test_what_is_no_model_is_refused(model, error, words):
@@ -181,7 +181,7 @@ def test_a_keyword_of_the_model_alone_has_it_sampled(monkeypatch):
     monkeypatch.setattr(sampled, "sampled_posterior", noted)
     posterior_of(COUNTS, Question.of_keywords(weight=0.5))
     assert calls[0][1:] == ("dirichlet_multinomial", {"weight": 0.5})
-    with pytest.raises(TypeError, match="no such keyword: 'heft'"):
+    with pytest.raises(TypeError, match="dirichlet_multinomial has no keyword"):
         posterior_of(COUNTS, Question.of_keywords(heft=0.5))
 
 
@@ -198,7 +198,7 @@ def test_a_prior_of_another_family_where_the_model_takes_none_is_refused():
 
 
 def test_a_direct_posterior_of_ones_own_is_a_posterior():
-    with pytest.raises(TypeError, match=r"not a direct posterior.*or leave it out"):
+    with pytest.raises(TypeError, match="or leave it out"):
         bcm.fit(COUNTS, flat, direct=lambda counts: counts)
 
 

@@ -140,25 +140,25 @@ REFUSED = {
     ),
     "percent": (
         lambda: bcm.fit(COUNTS, method="nuts", target_accept=95),
-        "target_accept is a probability: 95.*target_accept=0.95",
+        r"target_accept=0.95",
     ),
     "no draws to adapt": (lambda: bcm.fit(COUNTS, method="nuts", tune=0), "tune must be a whole"),
     "no core": (lambda: bcm.fit(COUNTS, method="nuts", cores=0), "cores must be a whole"),
     "unknown sampler": (
         lambda: bcm.fit(COUNTS, method="nuts", nuts_sampler="stan"),
-        "unknown nuts_sampler.*'nutpie'",
+        r"Unknown nuts_sampler.*'nutpie'",
     ),
     "of another sampler": (
         lambda: bcm.fit(COUNTS, method="nuts", nuts_sampler="nutpie", init="adapt_diag"),
-        "nutpie does not have the option: 'init'. Leave init out, or pass nuts_sampler='pymc'",
+        "Leave init out, or pass nuts_sampler",
     ),
     "of the tree": (
         lambda: bcm.fit(COUNTS, method="nuts", idata_kwargs={"log_likelihood": True}),
-        "the tree has log likelihoods",
+        "has no effect in idata_kwargs",
     ),
     "of the steps": (
         lambda: bcm.fit(COUNTS, method="nuts", nuts_sampler="pymc", nuts={"target": 0.9}),
-        "PyMC's NUTS has no option of this name: 'target'.*'target_accept'",
+        "'target_accept'",
     ),
 }
 
@@ -181,7 +181,7 @@ def test_a_model_has_no_keyword_of_the_sampler():
         return pm.Model()
 
     for call in (bcm.fit, partial(bcm.interval, measure="f1")):
-        with pytest.raises(TypeError, match=r"same name: 'init'\. Rename the keyword of the model"):
+        with pytest.raises(TypeError, match="Rename the keyword of the model"):
             call(COUNTS, model=mine, init=2.0)
 
 

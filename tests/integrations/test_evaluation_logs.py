@@ -62,7 +62,7 @@ def test_two_filters_are_not_two_attempts(samples):
     both = records([1, 0, 1], "exact_match", "strict-match")
     both += records([1, 1, 1], "exact_match", "flexible-extract")
     file = samples("a", "gsm8k", both)
-    with pytest.raises(ValueError, match=r"several filters.*flexible-extract.*filter="):
+    with pytest.raises(ValueError, match=r"flexible-extract.*filter="):
         lm_eval(file)
     strict, flexible = (
         lm_eval(file, filter=f"{name}") for name in ("strict-match", "flexible-extract")
@@ -70,7 +70,7 @@ def test_two_filters_are_not_two_attempts(samples):
     assert strict["correct"].sum() == 2
     assert flexible["correct"].sum() == 3
     assert strict.sizes["attempt"] == 1
-    with pytest.raises(ValueError, match=r"no such filter.*strict.*strict-match"):
+    with pytest.raises(ValueError, match=r"strict.*strict-match"):
         lm_eval(file, filter="strict")
 
 
@@ -104,11 +104,11 @@ def test_graded_metrics_are_item_scores(samples, tmp_path):
 @pytest.mark.parametrize(
     ("change", "keywords", "message"),
     [
-        ({"doc_hash": None}, {}, "lack fields.*doc_hash"),
-        ({"metrics": ["acc", "acc_norm"], "acc_norm": 1}, {}, "several metrics.*acc_norm.*metric="),
-        ({}, {"metric": "f1"}, "no such metric.*f1"),
+        ({"doc_hash": None}, {}, "Run lm_eval with --log_samples, in a version"),
+        ({"metrics": ["acc", "acc_norm"], "acc_norm": 1}, {}, r"acc_norm.*metric="),
+        ({}, {"metric": "f1"}, "Unknown metric"),
         ({}, {"range": (0, 1)}, "range has no effect"),
-        ({"filter": "a"}, {"filter": "b"}, "no such filter"),
+        ({"filter": "a"}, {"filter": "b"}, "Unknown filter"),
     ],
 )
 def test_what_a_file_does_not_tell_is_an_error(samples, change, keywords, message):
@@ -118,12 +118,12 @@ def test_what_a_file_does_not_tell_is_an_error(samples, change, keywords, messag
 
 
 def test_paths_without_samples_are_errors(tmp_path, samples):
-    with pytest.raises(FileNotFoundError, match=r"no sample files.*--log_samples"):
+    with pytest.raises(FileNotFoundError, match="--log_samples"):
         lm_eval(tmp_path)
-    with pytest.raises(FileNotFoundError, match="no such file"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         lm_eval([tmp_path / "nothing.jsonl"])
     (tmp_path / "results.jsonl").write_text('{"a": 1}')
-    with pytest.raises(ValueError, match="not a sample file"):
+    with pytest.raises(ValueError, match="is not named like a sample file, samples"):
         lm_eval(tmp_path / "results.jsonl")
 
 
@@ -166,7 +166,7 @@ def test_scorers_models_tasks_and_groups_of_inspect():
     frame = log(
         [1, 0, 0, 1], score_model_graded=[0.5, 0.25, 1.0, 0.0], metadata_text=["x", "y"] * 2
     )
-    with pytest.raises(ValueError, match=r"several scorers.*scorer="):
+    with pytest.raises(ValueError, match="The files have several values of scorer"):
         evidence_of_samples(frame)
     evidence = evidence_of_samples(frame, scorer="match", group="metadata_text")
     assert evidence["group"].values.tolist() == ["x", "y"]
@@ -177,7 +177,7 @@ def test_scorers_models_tasks_and_groups_of_inspect():
     assert evidence_of_samples(graded, scorer="model_graded", range=(0, 1)).sizes["item"] == 2
     with pytest.raises(ValueError, match="unknown grades"):
         evidence_of_samples(log(["A", "B", "A", "B"]))
-    with pytest.raises(ValueError, match="no such column"):
+    with pytest.raises(ValueError, match="There is no column"):
         evidence_of_samples(frame, scorer="match", group="text")
 
 

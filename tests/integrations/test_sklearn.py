@@ -79,18 +79,18 @@ def test_many_classes_need_one_number():
     features, species = load_iris(return_X_y=True)
     model = GaussianNB().fit(features, species)
     assert 0.8 < bcm.sklearn.scorer("f1_macro")(model, features, species) < 1
-    with pytest.raises(ValueError, match=r"a score is one number.*f1_macro"):
+    with pytest.raises(ValueError, match="A scorer needs one number, but f"):
         bcm.sklearn.scorer("f1")(model, features, species)
 
 
 @pytest.mark.parametrize(
     ("keywords", "words"),
     [
-        ({"at": "bottom"}, "at is no point of a posterior"),
-        ({"at": 1.5}, "at is no point of a posterior"),
+        ({"at": "bottom"}, "or a quantile"),
+        ({"at": 1.5}, "or a quantile"),
         ({"prob": 2}, "prob"),
         ({"kind": "x"}, "kind"),
-        ({"measure": "f1x"}, "unknown measure"),
+        ({"measure": "f1x"}, "Unknown measure"),
     ],
 )
 def test_mistakes_are_said_before_the_search(keywords, words):
@@ -133,7 +133,7 @@ def test_a_classifier_without_probabilities_is_named():
     from sklearn.svm import LinearSVC
 
     model = LinearSVC().fit(X[::2, :2], Y[::2])
-    with pytest.raises(TypeError, match="no probabilities: 'LinearSVC'"):
+    with pytest.raises(TypeError, match="has no predict_proba, so there are no probabilities"):
         bcm.sklearn.CalibrationDisplay.from_estimator(model, X[1::2, :2], Y[1::2])
     shown = bcm.sklearn.RocCurveDisplay.from_estimator(model, X[1::2, :2], Y[1::2])
     assert shown.ax_.get_xlabel() == "false positive rate"
@@ -181,12 +181,12 @@ def test_searches_that_do_not_tell_are_errors():
     with pytest.raises(ValueError, match=r"several metrics.*metric="):
         bcm.sklearn.from_search(several)
     assert bcm.sklearn.from_search(several, "f1")["measured"].item() == "f1"
-    with pytest.raises(ValueError, match="no such metric"):
+    with pytest.raises(ValueError, match="The search has no metric"):
         bcm.sklearn.from_search(several, "mcc")
     with pytest.raises(NotFittedError):
         bcm.sklearn.from_search(GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}))
     unknown = fitted_search(ShuffleSplit(3, random_state=0))
-    with pytest.raises(ValueError, match=r"share of test examples is not known.*test_share="):
+    with pytest.raises(ValueError, match="test_share="):
         bcm.sklearn.from_search(unknown)
     assert bcm.sklearn.from_search(unknown, test_share=0.1).sizes["run"] == 3
 

@@ -56,7 +56,7 @@ def test_a_plurality_of_many_votes_is_finite_and_too_many_are_refused():
     assert np.isfinite(won).all()
     assert (np.diff(won) > -1e-12).all()
     assert won[[0, -1]].tolist() == [0, 1]
-    with pytest.raises(ValueError, match="too many votes"):
+    with pytest.raises(ValueError, match="A plurality needs"):
         plurality(0.4, 30, 301)
 
 
@@ -96,7 +96,7 @@ def test_a_name_means_the_measure_of_the_evidence():
     rate, prevalence = (bcm.interval(verdicts, name) for name in ("pass_rate", "prevalence"))
     np.testing.assert_array_equal(rate, prevalence)
     for name in ("pass@", "pass@x", "prec@4"):
-        with pytest.raises(ValueError, match="unknown measure"):
+        with pytest.raises(ValueError, match="Unknown measure"):
             resolve(name)
 
 

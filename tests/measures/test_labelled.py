@@ -51,7 +51,7 @@ def test_dims_and_labels_may_come_in_any_order(name):
 def test_only_measures_that_need_the_positive_class_ask_for_it(name):
     counts = tables(size=2)
     if measures.resolve(name).needs_positive:
-        with pytest.raises(ValueError, match=r"is positive: .*class 0.*mcc.*positive='class 1'"):
+        with pytest.raises(ValueError, match=r"class 0.*positive='class 1'"):
             bcm.measure(counts, name)
     else:
         assert measures.resolve(name).__name__ in bcm.measure(counts, name)
@@ -65,7 +65,7 @@ def test_a_function_of_ones_own_gets_the_positive_class_last_or_is_refused():
         return cells[..., 0, 0] + cells[..., 1, 1]
 
     counts = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"])
-    with pytest.raises(ValueError, match="first needs to know which class is positive"):
+    with pytest.raises(ValueError, match="first needs a positive class"):
         bcm.measure(counts, [agreement, first])
     in_label_order = measures.measure(first, needs_positive=False)
     assert bcm.measure(counts, [agreement, in_label_order])["first"] == 65
@@ -76,7 +76,7 @@ def test_a_function_of_ones_own_gets_the_positive_class_last_or_is_refused():
 def test_a_measure_called_as_a_scalar_coord_is():
     rare = bcm.at_prevalence(bcm.from_cells(tp=6, fn=2, fp=1, tn=1), 0.1)
     assert bcm.measure(rare, ["prevalence", "recall"])["prevalence"] == 0.1
-    with pytest.raises(ValueError, match="a measure has the name of a dim"):
+    with pytest.raises(ValueError, match="is the name of a measure"):
         bcm.measure(rare.expand_dims(f1=2), "f1")
 
 
@@ -95,9 +95,9 @@ def test_undefined_is_nan():
     ("wanted", "said"),
     [
         ("recal", "Did you mean 'recall'"),
-        ([], "no measures"),
-        (["recall", "recall"], "the same measure twice"),
-        ([lambda cells: 0, lambda cells: 1], "the same measure twice"),
+        ([], "No measures"),
+        (["recall", "recall"], "is named twice"),
+        ([lambda cells: 0, lambda cells: 1], "is named twice"),
     ],
 )
 def test_wrong_measures_are_refused(wanted, said):
@@ -109,7 +109,7 @@ def test_counts_predict_nothing():
     counts = bcm.from_cells(tp=1, fn=2, fp=3, tn=4)
     with pytest.raises(ValueError, match="interval"):
         bcm.measure(counts, "f1", of="predictive")
-    with pytest.raises(ValueError, match="counts alone have a single estimand"):
+    with pytest.raises(ValueError, match="is not available for counts without a model"):
         bcm.measure(counts, "f1", of="posterior")
 
 
@@ -158,14 +158,14 @@ def test_the_mean_over_folds_where_there_is_no_common_theta():
 
 def test_what_a_tree_lacks_is_said():
     fitted, _, _ = tree(name="other")
-    with pytest.raises(ValueError, match=r"no such cell probabilities.*other"):
+    with pytest.raises(ValueError, match="Pass variable= one of these, or fit"):
         bcm.measure(fitted, "f1")
-    with pytest.raises(ValueError, match=r"no such group: 'nothing'.*'posterior', 'prior'"):
+    with pytest.raises(ValueError, match="'posterior', 'prior'"):
         bcm.measure(fitted, "f1", group="nothing")
     share = xr.DataTree.from_dict(
         {"posterior": xr.Dataset({"share": (("chain", "draw"), [[1.0]])})}
     )
-    with pytest.raises(ValueError, match=r"the fit has no cell probabilities.*ask the evidence"):
+    with pytest.raises(ValueError, match="The fit has no cell probabilities"):
         bcm.interval(share, "f1")
 
 
@@ -214,9 +214,9 @@ def test_measures_of_chosen_classes_are_those_of_scikit_learn():
     same = bcm.interval(counts, "f1").sel({"class": "b"})
     np.testing.assert_array_equal(bcm.interval(counts, "f1[b]"), same)
     refused = {
-        "f1[z]": "no such class: 'z'",
+        "f1[z]": "Unknown class",
         "f1[a,b]": "f1_macro.a,b",
-        "balanced_accuracy[a,b]": "name one, which is then taken against the rest",
+        "balanced_accuracy[a,b]": "A measure of one class cannot have several",
     }
     for name, words in refused.items():
         with pytest.raises(ValueError, match=words):

@@ -58,7 +58,7 @@ def test_folds_of_repeats_keep_their_place_in_the_tree():
 @pytest.mark.parametrize("method", ["auto", "nuts"])
 @pytest.mark.parametrize(
     ("keywords", "message"),
-    [({"rho": 1.0}, "rho must be a correlation"), ({"average": "mean"}, "unknown average")],
+    [({"rho": 1.0}, "rho must be a correlation"), ({"average": "mean"}, "Unknown average")],
 )
 def test_fit_refuses_what_makes_no_sense(keywords, message, method):
     with pytest.raises(ValueError, match=message):

@@ -59,7 +59,7 @@ def test_an_intercept_and_a_slope_are_found():
 
 def test_forecasts_all_alike_have_no_model_of_a_curve():
     evidence = bcm.from_probabilities([0, 1, 1, 0], [0.4] * 4)
-    with pytest.raises(ValueError, match="needs forecasts that differ"):
+    with pytest.raises(ValueError, match=r"needs (two|three) distinct forecasts"):
         bcm.fit(evidence)
     assert bcm.interval(evidence, "brier").sizes == {"bound": 2}
 
@@ -237,7 +237,7 @@ def test_the_gain_of_recalibration_is_what_recalibration_gains():
 
 def test_one_forecast_for_all_has_no_slope():
     constant = bcm.from_probabilities([0, 1, 1, 0], np.full(4, 0.4))
-    with pytest.raises(ValueError, match="a slope needs forecasts that differ"):
+    with pytest.raises(ValueError, match="slope needs two distinct forecasts"):
         bcm.interval(constant, "calibration_slope")
     assert bcm.interval(constant, "calibration_intercept").notnull().all()
 

@@ -101,7 +101,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="has no classes by name"):
         bcm.interval(evidence, "ece[a]")
     two = bcm.from_probabilities([0, 1, 1, 0], [0.1, 0.4, 0.8, 0.3])
-    with pytest.raises(ValueError, match="two classes have one curve"):
+    with pytest.raises(ValueError, match="needs three or more classes"):
         bcm.interval(two, "ece_macro")
     sure = np.eye(3)[np.searchsorted(LABELS, actual)]
     with pytest.raises(ValueError, match="right in all 50 examples"):

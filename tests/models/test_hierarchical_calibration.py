@@ -87,7 +87,7 @@ def test_odd_sites_are_answered():
     found = bcm.interval(evidence, ["calibration_slope", "brier"], of="group", kind="eti")
     assert found.dims == ("measure", "classifier", "group", "bound")
     assert np.isfinite(found).all()
-    assert "3 sites are few" in found.attrs["caution"]
+    assert "With only 3 sites" in found.attrs["caution"]
     assert "2 of 3 sites have fewer than 10" in found.attrs["caution"]
     table = bcm.compare(evidence.isel(classifier=0, drop=True), "brier", dim="group", draws=200)
     assert len(table) == 3
@@ -135,10 +135,10 @@ def test_what_cannot_be_said_is_refused(four):
         bcm.models.calibration(four)
     p = [0.2, 0.2, 0.2, 0.2]
     alike = bcm.from_probabilities([0, 1, 0, 1], p, group=list("aabb"))
-    with pytest.raises(ValueError, match="a slope needs forecasts that differ"):
+    with pytest.raises(ValueError, match="slope needs two distinct forecasts"):
         bcm.interval(alike, "calibration_slope")
     assert bcm.interval(alike, "brier", draws=200).sizes == {"bound": 2}
-    with pytest.raises(ValueError, match="folds and groups at once"):
+    with pytest.raises(ValueError, match="Folds and groups cannot be combined"):
         bcm.from_probabilities([0, 1, 0, 1], p, group=list("aabb"), fold=[0, 0, 1, 1])
     with pytest.raises(ValueError, match="a group is missing, the first at position 1"):
         bcm.from_probabilities([0, 1, 0, 1], p, group=["a", None, "b", "b"])

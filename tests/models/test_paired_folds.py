@@ -119,9 +119,9 @@ def test_a_twin_differs_by_little():
 
 
 def test_other_evidence_is_refused():
-    with pytest.raises(ValueError, match="not the folds of one"):
+    with pytest.raises(ValueError, match="needs the outcomes of one cross-validation"):
         posteriors.paired_folds(outcomes().isel(fold=0))
-    with pytest.raises(ValueError, match="only one classifier"):
+    with pytest.raises(ValueError, match="Two or more classifiers are needed"):
         posteriors.paired_folds(outcomes().sel(classifier=["a"]))
-    with pytest.raises(ValueError, match="spread must be positive"):
+    with pytest.raises(ValueError, match="spread must be a number > 0"):
         posteriors.paired_folds(outcomes(), spread=0)

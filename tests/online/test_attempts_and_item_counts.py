@@ -108,7 +108,7 @@ def test_the_ledger_recognises_and_corrects_batches(kind, tmp_path):
         assert monitor.add("a", first)
         shuffled = first.isel(item=RNG.permutation(60)).assign_coords(item=np.arange(60))
         assert not monitor.add("a", shuffled)  # items without names have no order
-        with pytest.raises(ValueError, match="batch 'a' is in the ledger with other"):
+        with pytest.raises(ValueError, match="Batch 'a' is already recorded with other"):
             monitor.add("a", other)
         assert monitor.add("b", other, corrects="a")
         assert getattr(monitor, kind)()["batch_id"].values.tolist() == ["b"] * 60
@@ -130,12 +130,12 @@ def test_invalid_batches():
     two = bcm.from_attempts({"a": RNG.integers(0, 2, (9, 3)), "b": RNG.integers(0, 2, (9, 3))})
     grouped = bcm.from_attempts(RNG.integers(0, 2, (12, 3)), group=np.arange(12) // 2)
     with Monitor("sqlite://", "system") as monitor:
-        with pytest.raises(ValueError, match="the batch lacks the classifier"):
+        with pytest.raises(ValueError, match="The batch lacks the classifier"):
             monitor.add("a", two)
-        with pytest.raises(ValueError, match="right and wrong answers only"):
+        with pytest.raises(ValueError, match="add each slice under its own name"):
             monitor.add("a", grouped)
         monitor.add("a", attempts(0.5))
-        with pytest.raises(ValueError, match="holds other batches"):
+        with pytest.raises(ValueError, match="has batches of attempts at each item"):
             monitor.add("b", item_counts(0.3))
         with pytest.raises(TypeError, match="have no table of counts"):
             monitor.posterior()

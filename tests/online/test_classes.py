@@ -76,7 +76,7 @@ def test_an_older_version_rejects_the_ledger(store, monkeypatch, revision):
         monitor.change_classes(rename={"buy": "sales"})
     monkeypatch.setattr(database, "REVISION", revision)
     if revision == "1":
-        with pytest.raises(ValueError, match=r"unknown version of the ledger: '2'.*newer bayescm"):
+        with pytest.raises(ValueError, match="newer bayescm"):
             Ledger(store)
     else:
         Ledger(store).close()
@@ -100,24 +100,24 @@ def test_an_unknown_kind_of_entry_is_rejected(store, monkeypatch):
 
 
 REFUSED = [
-    ({"rename": {"sell": "sales"}}, "no such class of 'mail'"),
+    ({"rename": {"sell": "sales"}}, "Pass a class of the batches"),
     ({"rename": {"buy": "fix"}}, "would merge two classes"),
     ({"rename": {"buy": "same", "fix": "same"}}, "would merge two classes"),
     ({"rename": {"buy": "fix", "fix": "buy"}}, "would merge two classes"),
-    ({"rename": {"buy": "buy"}}, "renamed to its own name"),
-    ({"rename": {"buy": ""}}, "not the name of a class"),
-    ({"rename": {"buy": " "}}, "not the name of a class"),
-    ({"rename": {"buy": "a\nb"}}, "not the name of a class"),
-    ({"rename": {"buy": None}}, "not the name of a class"),
-    ({"rename": {"buy": 1}}, "several kinds"),
+    ({"rename": {"buy": "buy"}}, "keeps its name"),
+    ({"rename": {"buy": ""}}, "The name of a class must be"),
+    ({"rename": {"buy": " "}}, "The name of a class must be"),
+    ({"rename": {"buy": "a\nb"}}, "The name of a class must be"),
+    ({"rename": {"buy": None}}, "The name of a class must be"),
+    ({"rename": {"buy": 1}}, "The names of classes would be text"),
     ({"rename": ["buy"]}, "rename must be a mapping"),
-    ({"add": ["buy"]}, "there already"),
-    ({"add": ["a", "a"]}, "there already"),
+    ({"add": ["buy"]}, "already exists"),
+    ({"add": ["a", "a"]}, "already exists"),
     ({"add": "legal"}, "add must be a list"),
-    ({"add": [""]}, "not the name of a class"),
+    ({"add": [""]}, "The name of a class must be"),
     ({"rename": {"buy": "legal"}, "add": ["legal"]}, "merge two classes"),
     ({"rename": {"buy": "sales"}, "add": ["buy"]}, "was the name of the class"),
-    ({}, "no class to rename or to add"),
+    ({}, "No class to rename or to add"),
 ]
 
 
@@ -158,11 +158,11 @@ def test_a_batch_with_a_former_name_is_rejected_unless_it_is_sent_again(store):
         monitor.change_classes(rename={"buy": "sales"}, add=["legal"])
         assert not monitor.add("2026-01-03", counts(3))  # as it was sent before
         assert not monitor.add("2026-01-03", counts(3, labels=["sales", "fix"]))
-        with pytest.raises(ValueError, match=r"'buy' is now 'sales'\. Write the new names"):
+        with pytest.raises(ValueError, match="Use the new names in this batch"):
             monitor.add("2026-01-03", counts(4))
-        with pytest.raises(ValueError, match=r"'buy' is now 'sales'\. Write the new names"):
+        with pytest.raises(ValueError, match="Use the new names in this batch"):
             monitor.add("2026-01-06", counts(6))
-        with pytest.raises(ValueError, match="in the ledger with other counts"):
+        with pytest.raises(ValueError, match="is already recorded with other counts"):
             monitor.add("2026-01-03", counts(4, labels=["sales", "fix"]))
         assert len(monitor.ledger.table()) == 6
 
@@ -316,7 +316,7 @@ def test_a_damaged_change_is_noticed(store):
     connection.commit()
     connection.close()
     assert not verify(store)["whole"].any()
-    with Ledger(store) as ledger, pytest.raises(ValueError, match="the ledger is damaged"):
+    with Ledger(store) as ledger, pytest.raises(ValueError, match="The ledger is damaged"):
         ledger.empty("mail")
 
 

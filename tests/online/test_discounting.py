@@ -22,13 +22,13 @@ def test_a_window_is_the_sum_of_its_batches(weeks, window):
     [
         ({"window": 0}, "window must be a whole number of batches"),
         ({"window": 1.5}, "window must be a whole number of batches"),
-        ({"window": 3, "forgetting": 0.9}, "window and forgetting exclude each other"),
+        ({"window": 3, "forgetting": 0.9}, "window and forgetting cannot be combined"),
     ],
 )
 def test_windows_that_are_none_are_refused(keywords, message):
     with pytest.raises(ValueError, match=message):
         online.accumulate(WEEKS, **keywords)
-    with pytest.raises(ValueError, match="no steps"):
+    with pytest.raises(ValueError, match="The counts need a dimension step"):
         online.accumulate(WEEKS[0])
 
 

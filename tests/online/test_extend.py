@@ -56,10 +56,10 @@ def test_tables_are_recorded_by_their_names(tmp_path):
 def test_another_batch_of_a_name_is_refused_and_earlier_blocks_stay(tmp_path):
     with Monitor(str(tmp_path / "a.db"), "mail") as monitor:
         monitor.add("b7", tables(1, seed=5)[0].drop_vars("batch"))
-        with pytest.raises(ValueError, match="batch 'b7' is in the ledger with other counts"):
+        with pytest.raises(ValueError, match="Batch 'b7' is already recorded with other counts"):
             monitor.extend(tables(9), block=3)
         assert len(monitor.ledger.table()) == 7
-        with pytest.raises(ValueError, match="batch 'x' is in the ledger with other counts"):
+        with pytest.raises(ValueError, match="Batch 'x' is already recorded with other counts"):
             monitor.extend(
                 [("x", tables(2)[0].drop_vars("batch")), ("x", tables(2)[1].drop_vars("batch"))]
             )
@@ -72,13 +72,13 @@ def test_what_is_no_batch_is_refused(tmp_path):
                 monitor.extend(wrong)
         empty = tables(3).copy()
         empty[1] = 0
-        with pytest.raises(ValueError, match=r"batches have no examples: \['b1'\]"):
+        with pytest.raises(ValueError, match="have no examples"):
             monitor.extend(empty)
         assert monitor.extend([]) == 0
         assert monitor.labels() is None
         monitor.extend(tables(2))
         other = bcm.from_matrix(np.full((2, 3, 3), 5), labels=["a", "b", "c"])
-        with pytest.raises(ValueError, match="labels unknown"):
+        with pytest.raises(ValueError, match="are unknown to classifier"):
             monitor.extend(other)
 
 
@@ -87,7 +87,7 @@ def test_the_same_counts_give_a_warning(tmp_path):
     counts[2] = counts[1]
     with (
         Monitor(str(tmp_path / "a.db"), "mail") as monitor,
-        pytest.warns(UserWarning, match="1 batches have the very same counts"),
+        pytest.warns(UserWarning, match="1 batches are identical to other batches"),
     ):
         assert monitor.extend(counts) == 3
 
@@ -168,7 +168,7 @@ def test_every_type_takes_many_batches_and_empty_ones(kind, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:.*batches have the very same counts")  # by chance
+@pytest.mark.filterwarnings("ignore:.*batches are identical")  # by chance
 def test_a_hundred_thousand_batches_take_two_minutes_at_most(tmp_path):
     with Monitor(str(tmp_path / "a.db"), "mail") as monitor:
         started = time.process_time()

@@ -245,7 +245,7 @@ def test_a_command_gets_it_on_its_input(tmp_path):
     words = [sys.executable, "-c", script.format("BAYESCM_CLASSIFIER"), str(out)]
     to_command(words).call(alarm)
     assert out.read_text() == json.dumps(alarm) + "\na; rm -rf b"
-    with pytest.raises(OSError, match=r"left with status 3: no such team"):
+    with pytest.raises(OSError, match=r"exited with status 3: no such team"):
         to_command(
             [
                 sys.executable,
@@ -265,18 +265,18 @@ def test_a_command_in_one_text_is_run_by_the_shell(tmp_path):
     for _ in range(2):
         to_command(f"cat >> {out}").call(page)
     assert [json.loads(line) for line in out.read_text().splitlines()] == [page, page]
-    with pytest.raises(OSError, match=r"left with status 127: .*no-such-program"):
+    with pytest.raises(OSError, match=r"exited with status 127: .*no-such-program"):
         to_command("no-such-program").call(page)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: to_url("ftp://x/y"), "not the URL of a hook"),
-        (lambda: to_url("https://user:hidden@/"), "not the URL of a hook"),
-        (lambda: to_url("https://x", secret="short"), "the secret is too short"),
-        (lambda: to_url("https://x", retries=-1), "retries must be a whole number of attempts: -1"),
-        (lambda: to_command("'open"), "not a command"),
+        (lambda: to_url("ftp://x/y"), "The URL of a hook"),
+        (lambda: to_url("https://user:hidden@/"), "The URL of a hook"),
+        (lambda: to_url("https://x", secret="short"), "The secret is shorter than"),
+        (lambda: to_url("https://x", retries=-1), "retries must be a whole number of attempts"),
+        (lambda: to_command("'open"), "cannot be read as a program"),
         (lambda: notify(Monitor("sqlite://", "a"), print), "not a hook"),
     ],
 )
@@ -302,8 +302,8 @@ def test_the_command_line_hands_over_and_says_what_failed(store, capsys, caplog)
     assert "0 handed over, 1 failed" in run(*floor[:2], "--command", "exit 1")[1].out
     code, said = run(*floor, "--command", "false")
     assert code == 1
-    assert "left with status 1" in json.loads(said.out)[0]["problem"]
-    assert "nobody to hand alarms to" in run(*floor)[1].err
+    assert "exited with status 1" in json.loads(said.out)[0]["problem"]
+    assert "No receiver of the alarms" in run(*floor)[1].err
     assert "log" in to_log().name
 
 

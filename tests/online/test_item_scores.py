@@ -234,11 +234,11 @@ def test_the_scale_is_that_of_the_first_batch():
     assert monitor.add(2, bcm.from_item_scores([0.3, 0.4, 0.9]))
     with pytest.raises(ValueError, match="outside the range"):
         monitor.add(3, bcm.from_item_scores([0.3, 0.4, 1.9]))
-    with pytest.raises(ValueError, match="highest is not that of the batches"):
+    with pytest.raises(ValueError, match="which differs from the batches"):
         monitor.add(3, bcm.from_item_scores([0.3, 0.4, 0.9], range=(0, 5)))
-    with pytest.raises(ValueError, match="lower_is_better is not that"):
+    with pytest.raises(ValueError, match="lower_is_better is True, which differs from the batches"):
         monitor.add(3, bcm.from_item_scores([0.3, 0.4], lower_is_better=True))
-    with pytest.raises(ValueError, match="holds other batches: 'a confusion matrix'"):
+    with pytest.raises(ValueError, match="has batches of item scores, but this batch"):
         monitor.add(3, bcm.from_cells(tp=6, fn=1, fp=3, tn=3))
     assert monitor.ledger.last("m").entry == 2
 
@@ -246,10 +246,16 @@ def test_the_scale_is_that_of_the_first_batch():
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        (bcm.from_item_scores({"a": [1, 2], "b": [2, 3]}), "the batch lacks the classifier"),
-        (bcm.from_item_scores([1, 2, 3], weights=[1, 2, 1]), "no slices, clusters, weights"),
-        (bcm.from_item_scores([1, 2, 3], group=["a", "a", "b"]), "no slices, clusters"),
-        (bcm.from_item_scores([1, 2, 3], by={"language": list("eed")}), "no slices"),
+        (bcm.from_item_scores({"a": [1, 2], "b": [2, 3]}), "The batch lacks the classifier"),
+        (bcm.from_item_scores([1, 2, 3], weights=[1, 2, 1]), "add each slice under its own name"),
+        (
+            bcm.from_item_scores([1, 2, 3], group=["a", "a", "b"]),
+            "add each slice under its own name",
+        ),
+        (
+            bcm.from_item_scores([1, 2, 3], by={"language": list("eed")}),
+            "add each slice under its own name",
+        ),
     ],
     ids=["systems", "weights", "clusters", "slices"],
 )
@@ -259,17 +265,17 @@ def test_what_a_batch_cannot_keep_is_refused(evidence, message):
 
 
 def test_what_a_monitor_of_item_scores_does_not_answer_is_refused(worse):
-    with pytest.raises(ValueError, match=r"not monitored: 'median'.*share_above\(0.5\)"):
+    with pytest.raises(ValueError, match=r"share_above\(0.5\)"):
         Monitor(worse.ledger, "assistant", measures=["median"]).summary()
     with pytest.raises(TypeError, match="no table of counts"):
         worse.posterior()
     with pytest.raises(ValueError, match="no predictive distribution"):
         worse.history(of="predictive")
-    with pytest.raises(ValueError, match="a tolerance is of probabilities"):
+    with pytest.raises(ValueError, match="tolerance is only available for probabilities"):
         worse.alarms(tolerance={"mean": 0.1})
-    with pytest.raises(TypeError, match="a reference of items is of batches"):
+    with pytest.raises(TypeError, match="The reference of item scores"):
         worse.alarms(reference=bcm.from_cells(tp=6, fn=1, fp=3, tn=3))
-    with pytest.raises(ValueError, match="the batches are counts"):
+    with pytest.raises(ValueError, match="The batches are counts"):
         Monitor(worse.ledger, "spam").item_scores()
     with pytest.raises(ValueError, match="concentration"):
         Monitor("sqlite://", "m", concentration=-1).add("a", bcm.from_item_scores([1, 2]))
@@ -281,8 +287,8 @@ def test_items_that_come_again_and_a_scale_without_ends_are_cautioned_of():
     for night in range(3):
         monitor.add(night, bcm.from_item_scores(rng.random(20), item=names), at=day(night))
     caution = monitor.summary().attrs["caution"]
-    assert "67% of the items in force were scored in an earlier batch" in caution
-    assert "the ends of the scale are not known" not in caution
+    assert "67% of the current items were also scored in an earlier batch" in caution
+    assert "the range of the scores is unknown" not in caution
     assert (
         "ends of the scale"
         in Monitor(monitor.ledger, "nightly", window=1).summary().attrs["caution"]
@@ -381,12 +387,12 @@ def test_items_on_one_side_of_a_mark_are_judged_and_cautioned_of():
     assert monitor.alarms(floor=0.3)["rule"].tolist() == ["floor"]
     few = Monitor("sqlite://", "few")
     few.add(1, bcm.from_item_scores([0.2, 0.4], range=(0, 1)))
-    assert "2 items are few" in few.summary().attrs["caution"]
+    assert "With only 2 items" in few.summary().attrs["caution"]
 
 
 def test_a_challenge_of_item_scores_is_refused_with_what_compares_them():
     scores = bcm.from_item_scores({"old": [0.2, 0.4], "new": [0.3, 0.5]})
-    with pytest.raises(TypeError, match=r"keeps no item scores.*bcm\.compare"):
+    with pytest.raises(TypeError, match=r"bcm\.compare"):
         Challenge("sqlite://", "c").add("monday", scores)
 
 
@@ -400,7 +406,7 @@ def test_items_that_are_repeated_are_those_of_the_batches_in_force():
                 day, bcm.from_item_scores(scores, item=names, range=(0, 1)), f"2026-01-0{day + 1}"
             )
         assert monitor.since_change()["batch_id"].values.tolist() == ["3", "4"]
-        assert "50% of the items in force" in monitor.summary().attrs["caution"]
-        assert "50% of the items in force" in monitor.history().attrs["caution"]
+        assert "50% of the current items" in monitor.summary().attrs["caution"]
+        assert "50% of the current items" in monitor.history().attrs["caution"]
         every = monitor.history(rate=1e-200)
-        assert "60% of the items in force" in every.attrs["caution"]
+        assert "60% of the current items" in every.attrs["caution"]

@@ -88,7 +88,7 @@ def test_a_correction_names_the_old_batch_and_takes_its_time(ledger):
 @pytest.mark.parametrize(
     ("batch", "corrects", "message"),
     [
-        ("new", "mnday", "no batch with this id to correct.*monday"),
+        ("new", "mnday", "to correct does not exist"),
         ("new", "monday", "already been corrected.*'second'"),
         ("second", None, "with another correction"),
         ("monday", "monday", "with another correction"),
@@ -122,7 +122,7 @@ def test_a_batch_of_two_of_many_classes_has_no_positive_one(ledger):
     [
         (
             bcm.from_matrix([[1, 2], [3, 4]], labels=["no", "yes"], positive="yes"),
-            "labels unknown to classifier 'spam'",
+            "are unknown to classifier",
         ),
         (MONDAY.assign_coords(positive="negative"), "not the positive class"),
     ],
@@ -134,7 +134,7 @@ def test_other_labels_are_refused(ledger, counts, message):
 
 
 def test_a_refused_first_batch_leaves_no_classifier_behind(ledger):
-    with pytest.raises(ValueError, match="no batch with this id to correct"):
+    with pytest.raises(ValueError, match="to correct does not exist"):
         ledger.record("spam", 1, MONDAY, corrects="0")
     assert ledger.classifiers() == []
 
@@ -142,9 +142,9 @@ def test_a_refused_first_batch_leaves_no_classifier_behind(ledger):
 @pytest.mark.parametrize("batch_id", ["", "  ", None, True, 1.5, "a\x00b", "two\nlines", "x" * 501])
 def test_names_that_are_none_are_refused(batch_id):
     with Ledger("sqlite://") as ledger:
-        with pytest.raises(ValueError, match="batch_id must be a name"):
+        with pytest.raises(ValueError, match="batch_id must be printable text"):
             ledger.record("spam", batch_id, MONDAY)
-        with pytest.raises(ValueError, match="classifier must be a name"):
+        with pytest.raises(ValueError, match="classifier must be printable text"):
             ledger.record(batch_id, 1, MONDAY)
 
 
@@ -166,7 +166,10 @@ def test_moments_are_kept_in_utc(at, stored):
 
 @pytest.mark.parametrize("at", ["yesterday?", 1.7e9, float("nan"), "NaT", [], "01/02/2026"])
 def test_moments_that_are_none_are_refused(at):
-    with Ledger("sqlite://") as ledger, pytest.raises(ValueError, match="at must be a time"):
+    with (
+        Ledger("sqlite://") as ledger,
+        pytest.raises(ValueError, match="at must be a datetime or ISO"),
+    ):
         ledger.record("spam", 1, MONDAY, at=at)
 
 
@@ -228,14 +231,14 @@ def test_an_encoding_of_a_later_program_is_refused(ledger, monkeypatch):
     ledger.record("ham", 1, MONDAY)
     monkeypatch.undo()
     for ask in (ledger.read, ledger.empty):
-        with pytest.raises(ValueError, match=r"unknown encoding of classifier 'ham'.*version 2"):
+        with pytest.raises(ValueError, match="has the unknown encoding counts, version"):
             ask("ham")
     assert ledger.read("spam").entry.tolist() == [1]
 
 
 def test_an_unknown_classifier_is_named_with_the_nearest(ledger):
     ledger.record("spam", 1, MONDAY)
-    with pytest.raises(ValueError, match="no batches of this classifier"):
+    with pytest.raises(ValueError, match="has no batches"):
         ledger.empty("spm")
 
 
@@ -276,7 +279,7 @@ def test_a_ledger_of_a_newer_version_is_refused_and_not_touched(store):
     with Ledger(store) as ledger:
         ledger.record("spam", 1, MONDAY)
     execute(store, "UPDATE bayescm_version SET version_num = '99'")
-    with pytest.raises(ValueError, match="unknown version of the ledger: '99'"):
+    with pytest.raises(ValueError, match="The ledger has the unknown version"):
         Ledger(store)
 
 
@@ -294,7 +297,7 @@ def test_a_database_of_something_else_is_refused(tmp_path):
 def test_a_file_of_something_else_is_refused(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("This is not a database, only a text that is long enough to look at." * 20)
-    with pytest.raises(ValueError, match="not a ledger"):
+    with pytest.raises(ValueError, match="is not an SQLite database, or it"):
         Ledger(f"sqlite:///{path}")
 
 

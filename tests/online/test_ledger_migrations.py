@@ -82,7 +82,7 @@ def test_a_header_of_another_revision_is_damage(tmp_path):
         for _, statement in found:
             connection.execute(statement)
         connection.commit()
-    with pytest.raises(ValueError, match=r"damaged.*its tables are not as they were made"):
+    with pytest.raises(ValueError, match=r"damaged.*its tables were changed"):
         Ledger(path)
 
 
@@ -115,7 +115,7 @@ def test_a_later_step_is_taken_and_an_older_program_refuses(store, next_step, mo
         assert opened.record("spam", 2, BATCH)
         assert verify(opened)["whole"].all()
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="unknown version of the ledger: '3'"):
+    with pytest.raises(ValueError, match="The ledger has the unknown version"):
         Ledger(store)
 
 
@@ -158,7 +158,7 @@ def test_a_ledger_of_revision_1_says_what_it_said(tmp_path, classifier):
     assert sorted(alarms[columns].astype(str).values.tolist()) == sorted(recorded["alarms"])
     with (
         bcm.online.Challenge(store, "duel") as challenge,
-        pytest.raises(ValueError, match="does not keep the rule of challenge 'duel'"),
+        pytest.raises(ValueError, match="The ledger does not contain the measure"),
     ):
         challenge.history()
     with bcm.online.Challenge(store, "duel", measure="accuracy") as challenge:

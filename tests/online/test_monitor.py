@@ -60,7 +60,7 @@ def test_the_order_in_which_batches_come_does_not_matter(store):
 def test_a_late_batch_is_accepted_and_said():
     with online.Monitor("sqlite://", "spam") as monitor:
         monitor.add("b", WEEKS[1], at="2026-01-12")
-        with pytest.warns(UserWarning, match=r"Batch 'a' is earlier than .*order of time"):
+        with pytest.warns(UserWarning, match="is dated before the latest batch"):
             assert monitor.add("a", WEEKS[0], at="2026-01-05")
         monitor.add("c", WEEKS[2], at="2026-01-19")
         assert monitor.batches()["batch_id"].values.tolist() == ["a", "b", "c"]
@@ -157,9 +157,9 @@ def test_alarms_of_the_monitor_are_those_of_its_series(store):
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        (WEEKS, "a batch must be a single table"),
-        (WEEKS[0] * 0, "the batch has no examples"),
-        (bcm.from_cells(tp=1, fn=2, fp=3, tn=4), "labels unknown to classifier 'spam'"),
+        (WEEKS, "A batch must be a single table"),
+        (WEEKS[0] * 0, "The batch has no examples"),
+        (bcm.from_cells(tp=1, fn=2, fp=3, tn=4), "are unknown to classifier"),
     ],
 )
 def test_batches_that_are_none_are_refused(evidence, message):
@@ -175,7 +175,7 @@ def test_a_prior_that_does_not_fit_is_refused_before_anything_is_recorded(prior)
     with online.Monitor("sqlite://", "spam", concentration=prior) as monitor:
         with pytest.raises(ValueError, match=r"labels|shape"):
             monitor.add("first", WEEKS[0])
-        with pytest.raises(ValueError, match="no batches of this classifier"):
+        with pytest.raises(ValueError, match="has no batches"):
             monitor.batches()
 
 
@@ -187,7 +187,7 @@ def test_what_is_no_evidence_is_refused():
 def test_the_name_of_a_batch_comes_first():
     with (
         online.Monitor("sqlite://", "spam") as monitor,
-        pytest.raises(TypeError, match=r"pass add\('first', evidence\)"),
+        pytest.raises(TypeError, match=r"Pass add\('first', evidence\)"),
     ):
         monitor.add(WEEKS.isel(step=0), "first")
 
@@ -195,7 +195,7 @@ def test_the_name_of_a_batch_comes_first():
 def test_settings_are_checked_at_once():
     with pytest.raises(ValueError, match="forgetting"):
         online.Monitor("sqlite://", "spam", forgetting=0)
-    with pytest.raises(ValueError, match="classifier must be a name"):
+    with pytest.raises(ValueError, match="classifier must be printable text"):
         online.Monitor("sqlite://", "")
 
 
@@ -217,7 +217,7 @@ def test_abstentions_are_refused():
     counts = bcm.from_predictions(["a", "b"], ["a", "none"], positive="a", abstain="none")
     with (
         online.Monitor("sqlite://", "spam") as monitor,
-        pytest.raises(ValueError, match=r"keeps no abstentions: 'none'.*leave these examples out"),
+        pytest.raises(ValueError, match="Leave these examples out"),
     ):
         monitor.add("monday", counts)
 
@@ -226,7 +226,7 @@ def test_abstentions_are_refused():
 def test_measures_are_those_of_the_monitor_and_no_rule(method):
     with online.Monitor("sqlite://", "spam") as monitor:
         monitor.add("monday", bcm.from_cells(tp=5, fn=1, fp=2, tn=4))
-        with pytest.raises(TypeError, match=r"no such keyword: 'measures'.*: Monitor\("):
+        with pytest.raises(TypeError, match=r": Monitor\("):
             getattr(monitor, method)(measures=["recall"])
 
 
@@ -234,9 +234,7 @@ def test_the_same_counts_under_another_name_are_recorded_with_a_hint():
     counts = bcm.from_cells(tp=6512, fn=1520, fp=3498, tn=3011)
     with Monitor("sqlite://", "m") as monitor:
         monitor.add("monday", counts)
-        with pytest.warns(
-            UserWarning, match="'tuesday' has the very same counts.* as batch 'monday'"
-        ):
+        with pytest.warns(UserWarning, match="which is unlikely by chance"):
             monitor.add("tuesday", counts)
         assert monitor.batches().sizes["step"] == 2
         monitor.add("other", counts + 1, corrects="tuesday")
@@ -261,7 +259,7 @@ def test_a_classifier_that_is_nearly_another_is_begun_with_a_hint():
     with Ledger("sqlite://") as ledger:
         Monitor(ledger, "spam filter").add("a", counts)
         Monitor(ledger, "risk").add("a", counts)
-        with pytest.warns(UserWarning, match="'spam fliter': did you mean 'spam filter'"):
+        with pytest.warns(UserWarning, match="The batch was recorded for a new classifier"):
             Monitor(ledger, "spam fliter").add("b", counts)
         Monitor(ledger, "spam fliter").add("c", counts)
         for name in ("ham filter 1", "ham filter 2"):  # versions are no slips

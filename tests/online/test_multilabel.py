@@ -68,7 +68,7 @@ def test_few_examples_have_the_distribution_of_the_draws():
     direct = bcm.summary(evidence, monitor.measures, kind="eti")
     ends = ["lower", "upper"]
     np.testing.assert_allclose(table[ends], direct[ends], atol=0.015)
-    assert "12 examples are few" in table.attrs["caution"]
+    assert "With only 12 examples" in table.attrs["caution"]
 
 
 @pytest.mark.long
@@ -125,11 +125,11 @@ def test_labels_keep_the_order_of_the_first_batch():
     only_cats = bcm.from_multilabel([{"cat"}], [{"cat"}], labels=["cat"])
     assert monitor.add(2, only_cats)
     assert float(monitor.summary()["point"][0]) == pytest.approx(4 / 6)
-    with pytest.raises(ValueError, match=r"labels unknown to the batches before: .*'fox'"):
+    with pytest.raises(ValueError, match="are unknown in the earlier batches"):
         monitor.add(3, bcm.from_multilabel([{"fox"}], [{"cat"}]))
     with pytest.raises(ValueError, match="other labels of 4 items"):
         monitor.add(1, only_cats)
-    with pytest.raises(ValueError, match="holds other batches: 'item scores'"):
+    with pytest.raises(ValueError, match="has batches of several labels of each example"):
         monitor.add(3, bcm.from_item_scores([0.1, 0.4]))
 
 
@@ -138,13 +138,16 @@ def test_labels_keep_the_order_of_the_first_batch():
     [
         (
             bcm.from_multilabel(np.eye(2), {"a": np.eye(2), "b": np.eye(2)}),
-            "the batch lacks the classifier",
+            "The batch lacks the classifier",
         ),
         (
             bcm.from_multilabel(np.eye(2), np.eye(2), scores=np.eye(2)),
-            "no slices, clusters, weights",
+            "A batch with several labels cannot",
         ),
-        (bcm.from_multilabel(np.eye(2), np.eye(2), by={"site": list("ab")}), "no slices"),
+        (
+            bcm.from_multilabel(np.eye(2), np.eye(2), by={"site": list("ab")}),
+            "A batch with several labels cannot",
+        ),
     ],
     ids=["systems", "scores", "slices"],
 )
@@ -155,18 +158,18 @@ def test_what_a_batch_cannot_keep_is_refused(evidence, message):
 
 @pytest.mark.parametrize("name", ["f1_macro", "f1", "mcc[cat]", "f1_weighted"])
 def test_what_is_no_ratio_is_refused(worse, name):
-    with pytest.raises(ValueError, match=r"not monitored: .*f1\[cat\]"):
+    with pytest.raises(ValueError, match="cannot be monitored"):
         Monitor(worse.ledger, "tags", measures=[name]).summary()
 
 
 def test_what_a_monitor_of_labels_does_not_answer_is_refused(worse):
-    with pytest.raises(ValueError, match="no such label"):
+    with pytest.raises(ValueError, match="Unknown label"):
         Monitor(worse.ledger, "tags", measures=["f1[cow]"]).summary()
     with pytest.raises(TypeError, match="no table of counts"):
         worse.posterior()
     with pytest.raises(ValueError, match="multilabel has no predictive"):
         worse.history(of="predictive")
-    with pytest.raises(ValueError, match="the batches are"):
+    with pytest.raises(ValueError, match="The batches are"):
         worse.item_scores()
 
 

@@ -68,7 +68,7 @@ def test_surprise_of_many_classes_has_one_for_each():
 
 def test_fractional_batches_have_no_predictive_distribution():
     weeks = bcm.from_cells(tp=[5.5, 4], fn=1, fp=1, tn=9, fractional=True).rename(batch="step")
-    with pytest.raises(ValueError, match="fractional"):
+    with pytest.raises(ValueError, match="Fractional"):
         online.surprise(weeks, "recall")
 
 

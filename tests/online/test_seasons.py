@@ -85,7 +85,7 @@ def test_phases():
     assert phases("weekday", names, at).tolist() == [0, 1, 2]
     assert phases("month", names, at).tolist() == [1, 1, 1]
     assert phases({"a": "x", "b": "y", "c": "x"}, names, at).tolist() == [0, 1, 0]
-    with pytest.raises(ValueError, match=r"batches without a phase: \['c'\]"):
+    with pytest.raises(ValueError, match="have no phase"):
         phases({"a": "x", "b": "y"}, names, at)
 
 

@@ -141,6 +141,6 @@ def test_evidence_without_batches_is_not_recorded():
     )
     with (
         Monitor("sqlite://", "a") as monitor,
-        pytest.raises(TypeError, match="a monitor takes no results"),
+        pytest.raises(TypeError, match="A monitor does not support evidence of type"),
     ):
         monitor.add("monday", results)

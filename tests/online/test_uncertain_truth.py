@@ -94,11 +94,11 @@ def test_batches_are_sent_twice_replaced_verified_and_rolled_up(kind, tmp_path):
     with Monitor(store, "system") as monitor:
         assert monitor.add("a", make(0), at="2026-01-01")
         assert not monitor.add("a", make(0))
-        with pytest.raises(ValueError, match="batch 'a' is in the ledger with other counts"):
+        with pytest.raises(ValueError, match="Batch 'a' is already recorded with other counts"):
             monitor.add("a", make(1))
         assert monitor.add("b", make(1), at="2026-01-02", corrects="a")
         assert monitor.add("c", make(2), at="2026-01-03")
-        with pytest.warns(UserWarning, match="very same counts"):
+        with pytest.warns(UserWarning, match="is identical to batch"):
             monitor.add("d", make(2), at="2026-01-04")
         assert monitor.batches().sizes["step"] == 3
         before = getattr(monitor, kind)()
@@ -183,7 +183,7 @@ def test_invalid_batches_are_not_recorded(kind):
         flipped = make(1).assign_coords(positive="well")
         with pytest.raises(ValueError, match="not the positive class"):
             monitor.add("b", flipped)
-        with pytest.raises(ValueError, match="holds other batches"):
+        with pytest.raises(ValueError, match="Record this batch under another"):
             monitor.add("b", bcm.from_cells(tp=1, fn=2, fp=3, tn=4))
         with pytest.raises(TypeError, match="have no table of counts"):
             monitor.posterior()
@@ -195,7 +195,7 @@ def test_invalid_batches_are_not_recorded(kind):
     parted = make(0, **keywords)
     with (
         Monitor("sqlite://", "system") as monitor,
-        pytest.raises(ValueError, match=r"no groups|no slices"),
+        pytest.raises(ValueError, match="A batch of partly labelled examples cannot"),
     ):
         monitor.add("a", parted)
 
@@ -207,7 +207,7 @@ def test_unknown_raters_are_refused():
         other = bcm.from_raters(
             table[["ann", "bob", "judge"]], gold=table["actual"], positive="ill"
         )
-        with pytest.raises(ValueError, match=r"raters unknown to the batches of 'system': .*judge"):
+        with pytest.raises(ValueError, match="Correct the labels, or add a class"):
             monitor.add("b", other)
 
 
@@ -345,10 +345,10 @@ def test_probabilities_of_two_and_of_three_classes_do_not_mix():
     with Monitor("sqlite://", "system") as monitor:
         monitor.add("a", bcm.from_probabilities(actual, shares, labels=list("abc")))
         two = bcm.from_probabilities(np.arange(40) % 2, np.linspace(0.1, 0.9, 40))
-        with pytest.raises(ValueError, match="holds other batches"):
+        with pytest.raises(ValueError, match="Record this batch under another"):
             monitor.add("b", two)
         weighted = bcm.from_probabilities(
             actual, shares, labels=list("abc"), weights=np.arange(150) % 3 + 1, weights_are="counts"
         )
-        with pytest.raises(ValueError, match="single examples"):
+        with pytest.raises(ValueError, match="Leave weights, folds, groups and a set prevalence"):
             monitor.add("c", weighted)

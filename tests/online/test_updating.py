@@ -69,7 +69,7 @@ def test_many_members_at_once_are_each_by_itself():
 def test_other_members_are_refused():
     batch = WEEKS[:3].rename(step="classifier")
     state = online.update(priors.default(WEEKS), batch.assign_coords(classifier=list("abc")))
-    with pytest.raises(ValueError, match="the batch has different members from the state"):
+    with pytest.raises(ValueError, match="The batch and the state have different members"):
         online.update(state, batch.assign_coords(classifier=list("abd")))
 
 
@@ -106,10 +106,10 @@ def test_labels_in_another_order_are_the_same_labels():
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        (bcm.from_cells(tp=1, fn=2, fp=3, tn=4), "the batch has different labels from the state"),
-        (PETS[0], "the batch has different labels from the state"),
-        (WEEKS[0].assign_coords(positive="well"), "the batch has a different positive class"),
-        (WEEKS, "a batch must not have steps"),
+        (bcm.from_cells(tp=1, fn=2, fp=3, tn=4), "The batch has the labels"),
+        (PETS[0], "The batch has the labels"),
+        (WEEKS[0].assign_coords(positive="well"), "The batch has the positive class"),
+        (WEEKS, "A batch must not have the dimension step"),
     ],
 )
 def test_a_batch_that_does_not_fit_is_refused(batch, message):
@@ -119,13 +119,13 @@ def test_a_batch_that_does_not_fit_is_refused(batch, message):
 
 @pytest.mark.parametrize("state", [None, 0.5, xr.Dataset({"counts": WEEKS[0]})])
 def test_what_is_no_state_is_refused(state):
-    with pytest.raises(TypeError, match="not a state"):
+    with pytest.raises(TypeError, match="The state must be"):
         online.update(state, WEEKS[0])
 
 
 @pytest.mark.parametrize("forgetting", [0, -1, 1.1, np.nan, "slow"])
 def test_forgetting_that_is_no_share_is_refused(forgetting):
-    with pytest.raises(ValueError, match="forgetting must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="forgetting must be above 0"):
         online.update(priors.default(WEEKS), WEEKS[0], forgetting=forgetting)
 
 

@@ -123,7 +123,7 @@ def test_challenges_are_shown_with_what_is_decided_and_since_when(port, store):
     for name in ("difference", "lower", "upper", "p_better"):
         assert f">{history[name].iloc[-1]:.3f}</td>" in shown
     assert "Promoted where better in accuracy with a probability above 95%." in text
-    stays = "Promote, decided by batch &#39;1&#39;, which stays; by all batches so far better"
+    stays = "Promote, decided by batch &#39;1&#39;, which stays; with all batches so far better"
     assert stays in text
 
 
@@ -214,10 +214,10 @@ def test_the_command_serves_what_it_is_told(store, monkeypatch, capsys):
     assert run("--floor", "recall=0.8") == (0, "")
     code, said = run("--host", "0.0.0.0", "--port", "80")
     assert (code, heard) == (0, [("127.0.0.1", 8710), ("0.0.0.0", 80)])
-    assert "whoever reaches it can read it" in said
+    assert "anyone who can reach it can read it" in said
     for given, expected in {
-        ("--token", "short"): "the token is too weak",
-        ("--rate", "2"): "rate must lie between 0 and 1",
+        ("--token", "short"): "The token must have at least",
+        ("--rate", "2"): "rate must be between 0 and 1",
         ("--port", "0"): "not a port: 0",
         ("--window", "0"): "window must be a whole number",
     }.items():

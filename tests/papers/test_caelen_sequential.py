@@ -56,5 +56,5 @@ def test_the_table():
     frame = sequential.table(replications=2)
     assert frame["batches"].unique().tolist() == list(sequential.STEPS)
     assert frame["published_doc"].notna().sum() == 6
-    with pytest.raises(ValueError, match="no such case"):
+    with pytest.raises(ValueError, match="Unknown case"):
         sequential.table(case=2)

@@ -14,7 +14,7 @@ def test_every_work_has_tables(name):
     work = getattr(bcm.papers, name)
     assert work.__name__ == f"bayescm.papers.{name}"
     assert work.TABLES
-    with pytest.raises(ValueError, match="unknown table"):
+    with pytest.raises(ValueError, match="Unknown table"):
         work.table("99")
 
 
@@ -63,23 +63,23 @@ def test_parquet_too(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "keywords", "message"),
     [
-        (("wang",), {}, "unknown paper: 'wang'.*'wang-li'"),
-        (("gaps",), {}, "unknown paper: 'gaps'.*python docs/validation NAME"),
-        (("wang-li", "13"), {}, "unknown table"),
-        (("wang-li", None, 1), {}, "a case needs a table"),
-        (("wang-li", "5", 1), {"out": "table.txt"}, "unknown file format"),
-        (("wang-li", "5", 1), {"out": "/nowhere/table.csv"}, "no such folder"),
-        (("wang-li", "3", 4), {}, "no such case"),
-        (("wang-li", "5", 7), {}, "no such case"),
+        (("wang",), {}, "s own simulations are run in its source"),
+        (("gaps",), {}, "python docs/validation NAME"),
+        (("wang-li", "13"), {}, "Unknown table"),
+        (("wang-li", None, 1), {}, "needs a table"),
+        (("wang-li", "5", 1), {"out": "table.txt"}, "a name ending in .csv or .parquet"),
+        (("wang-li", "5", 1), {"out": "/nowhere/table.csv"}, "does not exist"),
+        (("wang-li", "3", 4), {}, "Unknown case"),
+        (("wang-li", "5", 7), {}, "Unknown case"),
         (("wang-li", "7", 1), {}, "letter.csv.gz is missing.*UCI.*10.24432"),
-        (("wang-2015", "2", 7), {}, "no such case"),
-        (("wang-2015", "4", 16), {}, "no such case"),
+        (("wang-2015", "2", 7), {}, "Unknown case"),
+        (("wang-2015", "4", 16), {}, "Unknown case"),
         (("wang-2015", "7", 1), {}, "letter.csv.gz is missing"),
-        (("caelen", "tables 2 and 3", 17), {"data": "x"}, "no such case"),
-        (("caelen", "tables 2 and 3", 1), {}, "needs data files"),
-        (("caelen-sequential", None, 2), {}, "no such case"),
-        (("thesis", "5", 6), {}, "no such case"),
-        (("thesis", "dependent", 9), {}, "no such case"),
+        (("caelen", "tables 2 and 3", 17), {"data": "x"}, "Unknown case"),
+        (("caelen", "tables 2 and 3", 1), {}, "The experiment needs a folder of data files"),
+        (("caelen-sequential", None, 2), {}, "Unknown case"),
+        (("thesis", "5", 6), {}, "Unknown case"),
+        (("thesis", "dependent", 9), {}, "Unknown case"),
         (("yuan-jiang", "4", 1), {}, "has no cases"),
         (("yuan-jiang", "6"), {}, "abalone.csv is missing"),
     ],

@@ -30,16 +30,16 @@ def test_a_difference_takes_as_many_items_as_the_power_of_a_test():
 @pytest.mark.parametrize(
     ("keywords", "words"),
     [
-        ({}, "one goal"),
-        ({"width": 0.1, "difference": 0.1}, "one goal"),
-        ({"difference": 0.1}, "a difference is of two systems"),
+        ({}, "A plan needs exactly one of width"),
+        ({"width": 0.1, "difference": 0.1}, "A plan needs exactly one of width"),
+        ({"difference": 0.1}, "difference needs two systems|difference must name two"),
         ({"width": 0.05, "replications": 3}, "replications"),
     ],
 )
 def test_what_is_refused(keywords, words):
     with pytest.raises(ValueError, match=words):
         plan_item_scores(bcm.from_item_scores(A, range=(0, 1)), **keywords)
-    with pytest.raises(ValueError, match="small pilot"):
+    with pytest.raises(ValueError, match="The pilot has only"):
         plan_item_scores(bcm.from_item_scores(A[:5]), width=0.1)
 
 
@@ -55,10 +55,10 @@ def test_items_in_clusters_are_planned_in_clusters():
     (alike,) = plan_item_scores(pilot.drop_vars("group"), width=0.06, assurance=0.5).itertuples()
     assert 4 * row.n > 1.5 * alike.n
     few = bcm.from_item_scores(scores, range=(0, 1), group=cluster % 6)
-    with pytest.raises(ValueError, match="small pilot for a width or a difference"):
+    with pytest.raises(ValueError, match=r"The pilot has only .* clusters"):
         plan_item_scores(few, width=0.06)
     weighed = bcm.from_item_scores(scores, weights=1 + scores, weights_are="importance")
-    with pytest.raises(ValueError, match="items that count alike"):
+    with pytest.raises(ValueError, match="items with equal weights"):
         plan_item_scores(weighed, width=0.06)
 
 

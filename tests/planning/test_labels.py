@@ -102,20 +102,20 @@ def test_several_classifiers_scores_and_a_judge_alone():
         alone = bcm.from_partly_labelled(FIRST, judge=judge)
         table = bcm.planning.plan_labels(alone, "prevalence", 30)
         assert len(choose(table, FIRST, judge=judge)) == table["label_next"].sum() == 30
-    with pytest.raises(ValueError, match="lacks columns"):
+    with pytest.raises(ValueError, match="The plan lacks the columns"):
         choose(plan, FIRST, SAID, JUDGE)
-    with pytest.raises(ValueError, match="a stratum holds 0"):
+    with pytest.raises(ValueError, match="has 0 unlabelled"):
         choose(table.assign(label_next=1), TRUTH, judge=JUDGE)
 
 
 @pytest.mark.parametrize(
     ("evidence", "measure", "budget", "words"),
     [
-        (bcm.from_partly_labelled(TRUTH, SAID, JUDGE), "f1", 5, "nothing is left to label"),
+        (bcm.from_partly_labelled(TRUTH, SAID, JUDGE), "f1", 5, "Every example is labelled"),
         (EVIDENCE, "f1", 0, "budget must be"),
         (EVIDENCE, "f1", 2.5, "budget must be"),
         (EVIDENCE, "f11", 5, "f11"),
-        (bcm.from_predictions(TRUTH, SAID), "f1", 5, "no strata of a judge"),
+        (bcm.from_predictions(TRUTH, SAID), "f1", 5, "partly labelled examples with a judge"),
     ],
 )
 def test_bad_input_says_what_is_wrong(evidence, measure, budget, words):

@@ -90,7 +90,7 @@ def test_a_new_system_gets_the_votes():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: plan_preferences(VOTES, difference=("a", "z"), width=0.1), "no such system"),
+        (lambda: plan_preferences(VOTES, difference=("a", "z"), width=0.1), "Unknown system"),
         (lambda: plan_preferences(VOTES, difference=("a", "a"), width=0.1), "two systems"),
         (lambda: plan_preferences(VOTES, difference="ab", width=0.1), "two systems"),
         (lambda: plan_preferences(VOTES, difference=("a", "b"), width=1.5), "too large"),

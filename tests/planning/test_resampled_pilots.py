@@ -115,15 +115,15 @@ def test_the_assurance_is_reached_by_fresh_test_sets():
             "auc",
             bcm.from_scores(ACTUAL, SCORES, fold=np.arange(400) // 80),
             {},
-            "number of parts.*fold",
+            "one sample.*fold",
         ),
         ("brier", bcm.from_probabilities(ACTUAL, PROBABILITIES), {"prevalence": 0.2}, "prevalence"),
-        ("auc", bcm.from_scores(ACTUAL[:6], SCORES[:6]), {}, "small pilot"),
+        ("auc", bcm.from_scores(ACTUAL[:6], SCORES[:6]), {}, "The pilot has only"),
         (
             "f1",
             bcm.from_multilabel(RNG.random((30, 2)) < 0.5, RNG.random((30, 2)) < 0.5),
             {},
-            "value for each",
+            "has one value per class",
         ),
         (
             "accuracy",

@@ -46,7 +46,7 @@ def test_where_bands_differ_the_legend_says_what_each_holds():
     p = rng.random(900)
     evidence = bcm.from_probabilities(rng.random(900) < p, {"a": p, "b": p.round(1)})
     figure = bcm.plot_calibration(evidence)
-    assert "the legend says what each holds" in figure.get_suptitle()
+    assert "see the legend for each band" in figure.get_suptitle()
     written = {each.get_text() for each in figure.axes[0].get_legend().get_texts()}
     assert any(each.startswith("a\n") and "of a smooth curve" in each for each in written)
     assert any(each.startswith("b\n") and "of each forecast value" in each for each in written)

@@ -49,9 +49,9 @@ def test_a_figure_stays_with_pyplot(two):
 
 
 def test_what_fails_leaves_no_figure_behind(two, three):
-    with pytest.raises(ValueError, match="more than one density"):
+    with pytest.raises(ValueError, match="one density per prior"):
         bcm.plots.plot_priors(three, {"flat": 1.0}, "recall")
-    with pytest.raises(TypeError, match="not axes"):
+    with pytest.raises(TypeError, match="ax must be matplotlib axes, not a module"):
         bcm.plot_matrix(two, ax=plt)
     assert plt.get_fignums() == []
 

@@ -52,10 +52,10 @@ def test_chains(chains):
 def test_what_cannot_be_drawn(tree, two):
     with pytest.raises(ValueError, match="no chains to diagnose"):
         bcm.plots.plot_diagnostics(tree)
-    with pytest.raises(ValueError, match="no predictions to draw"):
+    with pytest.raises(ValueError, match="plot of predictions needs"):
         bcm.plots.plot_predictive(two)
     bare = {name: tree[name].to_dataset() for name in ("posterior", "observed_data")}
-    with pytest.raises(ValueError, match="the model predicts no table"):
+    with pytest.raises(ValueError, match="The model predicts no counts"):
         bcm.plots.plot_predictive(xr.DataTree.from_dict(bare))
     batch = bcm.fit(two.expand_dims(site=list("abcdefghijklm")), draws=50)
     with pytest.raises(ValueError, match="too many panels"):

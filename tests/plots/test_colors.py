@@ -89,9 +89,9 @@ def test_names_keep_their_colour_whatever_is_drawn_first(name):
 
 @pytest.mark.parametrize("name", FEW)
 def test_colours_without_effect_are_refused(name):
-    with pytest.raises(ValueError, match="nothing of this name to colour"):
+    with pytest.raises(ValueError, match="nothing with the name"):
         PLOTS[name](colors={"svm": "red"})
-    with pytest.raises(ValueError, match="is not a colour"):
+    with pytest.raises(ValueError, match="must be a colour"):
         PLOTS[name](colors={"rf": "reddish"})
 
 

@@ -81,7 +81,7 @@ def test_differences_are_drawn_by_what_the_table_was_computed_with():
     assert "F-measure" in figure.axes[0].get_xlabel()
     bcm.plot_differences(table, rope=0.01, prob=0.9)
     for other in ({"rope": 0.02}, {"prob": 0.95}, {"kind": "hdi"}, {"contrast": "ratio"}):
-        with pytest.raises(ValueError, match="computed by another"):
+        with pytest.raises(ValueError, match="was computed with"):
             bcm.plot_differences(table, **other)
     with pytest.raises(ValueError, match="computed by another rope"):
         bcm.plot_differences(bcm.compare(both, "f1"), rope=0.01)

@@ -122,17 +122,17 @@ def test_prior_over_posterior(tree):
 
 
 def test_what_cannot_be_drawn(two, tree):
-    with pytest.raises(ValueError, match="too many panels"):
+    with pytest.raises(ValueError, match="The plot would"):
         bcm.plot_posterior(bcm.from_matrix(np.ones((9, 9), int)), ["recall", "f1", "precision"])
-    with pytest.raises(ValueError, match="the rope is empty"):
+    with pytest.raises(ValueError, match="lower, upper"):
         bcm.plot_posterior(two, "f1", rope=(0.8, 0.7))
     with pytest.raises(ValueError, match=r"undefined \(0/0\)"):
         bcm.plot_posterior(two, lambda cells: cells[..., 0, 0] * np.nan)
-    with pytest.raises(ValueError, match="no such estimand"):
+    with pytest.raises(ValueError, match="is not available"):
         bcm.plot_posterior(two, "f1", of="new")
-    with pytest.raises(ValueError, match="no prior to draw"):
+    with pytest.raises(ValueError, match="needs the tree of a fit with a proper prior"):
         bcm.plots.plot_prior_posterior(bcm.fit(two, concentration=0, draws=50), "f1")
-    with pytest.raises(ValueError, match="no prior to draw"):
+    with pytest.raises(ValueError, match="needs the tree of a fit with a proper prior"):
         bcm.plots.plot_prior_posterior(two, "f1")
 
 

@@ -62,7 +62,7 @@ def test_outcomes_and_trees(tree):
 
 def test_too_many_rows():
     batch = bcm.from_cells(tp=range(100), fn=1, fp=1, tn=1)
-    with pytest.raises(ValueError, match="too many rows"):
+    with pytest.raises(ValueError, match="rows; at most"):
         bcm.plot_forest(batch, "f1")
 
 

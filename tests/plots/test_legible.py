@@ -233,7 +233,7 @@ SPECS = {
 # Twelve classes with long names and their totals need two columns.
 TOO_NARROW = {("matrix", 12, 1)}
 # A plot of more systems raises an error that says what to do.
-TOO_MANY = "too many|more classes than panels"
+TOO_MANY = "at most"
 
 
 def _faults(name, number, columns, style):

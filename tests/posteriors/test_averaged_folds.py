@@ -163,7 +163,7 @@ def test_rho_of_repeats_is_that_of_one_cross_validation():
     assert averaged_folds(CELLS).rho == pytest.approx(1 / 6)
 
 
-@pytest.mark.filterwarnings("ignore:Every fold has a prior")
+@pytest.mark.filterwarnings("ignore:averaged_folds applies its prior")
 def test_matrix_of_pseudo_counts_goes_to_every_fold():
     weight = np.array([[1, 2], [3, 4]])
     np.testing.assert_allclose(
@@ -220,9 +220,9 @@ def test_mixture_takes_the_folds_in_turn():
         (CELLS, {"rho": -0.1}, "rho must be a correlation"),
         (CELLS, {"rho": np.nan}, "rho must be a correlation"),
         (CELLS, {"rho": "x"}, "rho must be a correlation"),
-        (CELLS, {"average": "median"}, "unknown average"),
-        (CELLS[:, :1], {}, "too few folds for a cross-validation"),
-        (CELLS[0, 0], {}, "not an array of confusion matrices"),
+        (CELLS, {"average": "median"}, "Unknown average"),
+        (CELLS[:, :1], {}, "cross-validation needs two or more folds"),
+        (CELLS[0, 0], {}, "Confusion matrices must have the shape"),
     ],
 )
 def test_bad_input(cells, keywords, message):
@@ -233,6 +233,6 @@ def test_bad_input(cells, keywords, message):
 def test_priors_that_outweigh_tiny_folds_are_warned_of():
     one_out = np.zeros((40, 2, 2))
     one_out[np.arange(40), np.arange(40) % 2, np.arange(40) % 2] = 1
-    with pytest.warns(UserWarning, match="together they weigh 80 examples beside the 40"):
+    with pytest.warns(UserWarning, match="worth 80 examples, compared with 40"):
         averaged_folds(one_out)
     averaged_folds(one_out, concentration=0.01)  # without a word

@@ -108,15 +108,15 @@ def test_every_question_goes_to_the_cells():
 @pytest.mark.parametrize(
     ("evidence", "keywords", "said"),
     [
-        (PEOPLE.sum("age"), {}, "one attribute is for hierarchical_groups"),
+        (PEOPLE.sum("age"), {}, "for one attribute, use hierarchical_groups"),
         (THREE, {"prevalence": 0.2}, "one proportion per class"),
-        (PEOPLE.rename(age="fold"), {}, "no attributes of examples.*fold"),
-        (PEOPLE.rename(age="batch"), {}, "no attributes of examples.*batch"),
+        (PEOPLE.rename(age="fold"), {}, "'fold' are not attributes of examples"),
+        (PEOPLE.rename(age="batch"), {}, "'batch' are not attributes of examples"),
         (bcm.from_classifiers([0, 1], {"a": [0, 1], "b": [1, 1]}), {}, "one classifier"),
-        (PEOPLE, {"interaction": 0}, "interaction must be a positive scale"),
-        (PEOPLE, {"spread": "wide"}, "spread must be a positive scale"),
-        (PEOPLE, {"concentration": -1}, "concentration must be positive"),
-        (PEOPLE, {"prevalence": 2}, "prevalence must lie between 0 and 1"),
+        (PEOPLE, {"interaction": 0}, "interaction must be a number"),
+        (PEOPLE, {"spread": "wide"}, "spread must be a number > 0"),
+        (PEOPLE, {"concentration": -1}, "concentration must be (numbers|a number) >"),
+        (PEOPLE, {"prevalence": 2}, "prevalence must be proportions"),
     ],
 )
 def test_what_makes_no_sense_is_refused(evidence, keywords, said):
@@ -197,11 +197,11 @@ def test_neighbouring_ages_learn_from_each_other_and_unseen_ones_are_answered():
 @pytest.mark.parametrize(
     ("counts", "smooth", "said"),
     [
-        (people(5), "agee", "smooth is of an attribute.*Did you mean"),
+        (people(5), "agee", "Unknown attribute.*Did you mean"),
         (people(5), 5, "smooth must be names"),
-        (people(5), ["age", "sex"], "labels of sex are not numbers"),
-        (people(5).isel(age=[0, 1, 2, 3]), "age", "too few values of age"),
-        (people(5) * (people(5)["age"] < 60), "age", "too few values of age"),
+        (people(5), ["age", "sex"], "Give numbers as labels, or leave smooth out"),
+        (people(5).isel(age=[0, 1, 2, 3]), "age", "values, but a smooth curve needs"),
+        (people(5) * (people(5)["age"] < 60), "age", "values, but a smooth curve needs"),
     ],
 )
 def test_what_cannot_be_smooth_is_refused(counts, smooth, said):

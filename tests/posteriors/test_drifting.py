@@ -275,11 +275,11 @@ def test_intervals_by_name_keep_the_steps():
 @pytest.mark.parametrize(
     ("cells", "keywords", "message"),
     [
-        (TABLES[0], {}, "not an array of confusion matrices"),
-        (np.ones((4, 3, 3)), {}, "series of two-class tables"),
-        (TABLES, {"concentration": 0}, "drifting needs a proper prior for the first step"),
-        (TABLES, {"drift": 0}, "drift must be a positive scale"),
-        (TABLES, {"drift": "fast"}, "drift must be a positive scale"),
+        (TABLES[0], {}, "Confusion matrices must have the shape"),
+        (np.ones((4, 3, 3)), {}, "The model drifting needs two-class tables along"),
+        (TABLES, {"concentration": 0}, "drifting needs a prior above 0"),
+        (TABLES, {"drift": 0}, "drift must be a finite number > 0"),
+        (TABLES, {"drift": "fast"}, "drift must be a finite number > 0"),
     ],
 )
 def test_what_does_not_fit_is_refused(cells, keywords, message):

@@ -134,7 +134,7 @@ def test_steps_are_compared_by_whole_paths():
 
 def test_what_was_known_at_each_step_is_not_compared():
     steps = bcm.from_matrix(TABLES, **TWO, dims=("step",))
-    with pytest.raises(ValueError, match=r"known at one step is not compared.*leave filtered out"):
+    with pytest.raises(ValueError, match=r"Steps cannot be compared.*Leave filtered out"):
         bcm.compare(steps, "recall", dim="step", model="drifting", filtered=True)
 
 

@@ -69,16 +69,26 @@ def test_two_systems_and_slices_have_runs_too():
 @pytest.mark.parametrize(
     ("evidence", "measure", "n", "message"),
     [
-        (EVIDENCE, "pass_at(4)", 2, "pass_at.4. needs more attempts.*pass n=4"),
-        (EVIDENCE, "icc", None, "not a mean over the items"),
-        (EVIDENCE, lambda rates: rates.mean(lambda p: p), None, "not a mean over the items"),
-        (bcm.from_attempts(ANSWERS[:, :1]), "mean", None, "one answer to each does not tell"),
-        (bcm.from_attempts(ANSWERS[:, :1]), "flip_rate", None, "one answer to each does not tell"),
+        (EVIDENCE, "pass_at(4)", 2, "pass_at.4. needs at least 4 attempts.*Pass n=4"),
+        (EVIDENCE, "icc", None, "is not available for one further run"),
+        (
+            EVIDENCE,
+            lambda rates: rates.mean(lambda p: p),
+            None,
+            "is not available for one further run",
+        ),
+        (bcm.from_attempts(ANSWERS[:, :1]), "mean", None, "needs at least 2 attempts per item"),
+        (
+            bcm.from_attempts(ANSWERS[:, :1]),
+            "flip_rate",
+            None,
+            "needs at least 2 attempts per item",
+        ),
         (
             bcm.from_attempts([["a", "b", "b"]] * 8, truth=["a"] * 8),
             "majority_at(3)",
             None,
-            "depends on its wrong answers",
+            "depends on the wrong answers",
         ),
     ],
 )

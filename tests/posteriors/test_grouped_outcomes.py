@@ -78,5 +78,5 @@ def test_groups_are_needed_and_few_joint_answers():
 def test_a_prevalence_that_would_change_nothing_is_refused():
     actual, answers, group = simulated()
     outcomes = bcm.from_classifiers(actual, answers, by={"group": group})
-    with pytest.raises(ValueError, match=r"take no prevalence: 0\.1.*counts of each"):
+    with pytest.raises(ValueError, match=r"prevalence=0\.1 is not available.*counts of each"):
         posteriors.hierarchical_groups(outcomes, prevalence=0.1)

@@ -102,7 +102,7 @@ def test_weights_that_go_with_the_scores_are_cautioned_of(make):
     low = np.where((ACTUAL == 1) & (chance < np.sort(chance[ACTUAL == 1])[5]), 5.0, 1.0)
     for weights, cautioned in ((low, True), (np.where(np.arange(N) % 5 == 0, 2.0, 1.0), False)):
         answer = bcm.interval(make(ACTUAL, chance, weights=weights, **options), "auc")
-        assert ("weights go with the scores" in answer.attrs.get("caution", "")) is cautioned
+        assert ("weights are related to the scores" in answer.attrs.get("caution", "")) is cautioned
 
 
 @pytest.mark.long
@@ -113,6 +113,6 @@ def test_classes_and_folds_of_scores_are_looked_at_one_by_one():
     weights[chances[:, 2] > 0.8] = 5.0
     options = {"weights": weights, "weights_are": "importance"}
     many = bcm.from_scores(actual, chances, **options)
-    assert "go with the scores" in bcm.interval(many, "auc_macro").attrs["caution"]
+    assert "related to the scores" in bcm.interval(many, "auc_macro").attrs["caution"]
     folds = bcm.from_scores(actual == 2, chances[:, 2], fold=np.arange(N) % 5, **options)
-    assert "go with the scores" in bcm.interval(folds, "auc").attrs["caution"]
+    assert "related to the scores" in bcm.interval(folds, "auc").attrs["caution"]

@@ -51,16 +51,19 @@ def test_levels_of_differences_are_refused(ask):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (pd.concat([TABLE, TABLE]), "a run is there twice"),
+        (pd.concat([TABLE, TABLE]), "occurs twice"),
         (TABLE.iloc[:0], "no results"),
-        (TABLE.assign(accuracy="high"), "results must be numbers, not texts: 'high'"),
+        (TABLE.assign(accuracy="high"), "Results must be numbers, not texts"),
         (TABLE.rename(columns={"data_set": "x"}), "no column of data sets"),
-        (TABLE.rename(columns={"fold": "run"}), "correlation of the runs is not known"),
-        (TABLE.assign(note="n"), "not a table of results"),
-        (TABLE[TABLE["fold"] == 0], "too few runs"),
-        (TABLE.assign(data_set=TABLE["data_set"].where(TABLE.index > 0)), "without a name: 1"),
-        (TABLE.assign(fold=TABLE["fold"].where(TABLE.index > 0)), "without a name: 1"),
-        (TABLE[(TABLE["fold"] > 0) | (TABLE["data_set"] != TABLE["data_set"][0])], "differ in"),
+        (TABLE.rename(columns={"fold": "run"}), "correlation between runs is unknown"),
+        (TABLE.assign(note="n"), "A table of results needs columns"),
+        (TABLE[TABLE["fold"] == 0], "needs two or more runs"),
+        (TABLE.assign(data_set=TABLE["data_set"].where(TABLE.index > 0)), "rows have no"),
+        (TABLE.assign(fold=TABLE["fold"].where(TABLE.index > 0)), "rows have no"),
+        (
+            TABLE[(TABLE["fold"] > 0) | (TABLE["data_set"] != TABLE["data_set"][0])],
+            "The data sets have different numbers of folds",
+        ),
     ],
 )
 def test_other_tables_are_refused(table, message):
@@ -119,10 +122,10 @@ def test_losses_are_better_where_lower_and_other_questions_are_refused():
     assert bcm.compare(loss, reference="c")["p_better"].max() < 0.01
     with pytest.raises(ValueError, match="describe differences between classifiers"):
         bcm.interval(RESULTS, "accuracy")
-    with pytest.raises(ValueError, match="not of this measure"):
+    with pytest.raises(ValueError, match="are not values of"):
         bcm.compare(RESULTS, "f1")
     one = bcm.from_results(TABLE[TABLE["data_set"] == "set 0"])
-    with pytest.raises(ValueError, match="too few data sets in common"):
+    with pytest.raises(ValueError, match="data sets in common"):
         bcm.compare(one, model="hierarchical_differences")
 
 

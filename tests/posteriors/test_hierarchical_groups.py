@@ -241,14 +241,14 @@ def test_intervals_use_the_groups_up():
 
 
 BAD = {
-    "one group": ((SITES[:1],), {}, "fewer than two groups"),
-    "no group": ((SITES[0],), {}, "not an array of confusion matrices"),
-    "spread": ((SITES,), {"spread": -1}, "spread must be a positive scale"),
-    "concentration": ((SITES,), {"concentration": 0}, "concentration must be positive"),
-    "prevalence": ((SITES,), {"prevalence": 1.5}, "prevalence must lie between 0 and 1"),
-    "shares of two": ((SITES,), {"prevalence": [0.8, 0.2]}, "prevalence must lie between 0 and 1"),
-    "shares of many": ((MANY,), {"prevalence": [0.5, 0.3, 0.2]}, "prevalence is for two classes"),
-    "prevalence of many": ((MANY,), {"prevalence": 0.5}, "prevalence is for two classes"),
+    "one group": ((SITES[:1],), {}, "A dimension group with at least two groups"),
+    "no group": ((SITES[0],), {}, "Confusion matrices must have the shape"),
+    "spread": ((SITES,), {"spread": -1}, "spread must be a number > 0"),
+    "concentration": ((SITES,), {"concentration": 0}, "concentration must be (numbers|a number) >"),
+    "prevalence": ((SITES,), {"prevalence": 1.5}, "prevalence"),
+    "shares of two": ((SITES,), {"prevalence": [0.8, 0.2]}, "prevalence"),
+    "shares of many": ((MANY,), {"prevalence": [0.5, 0.3, 0.2]}, "needs two classes"),
+    "prevalence of many": ((MANY,), {"prevalence": 0.5}, "needs two classes"),
 }
 
 
@@ -262,7 +262,7 @@ def test_bad_input_is_named(case):
 
 
 def test_counts_without_groups_are_refused():
-    with pytest.raises(ValueError, match="fewer than two groups"):
+    with pytest.raises(ValueError, match="A dimension group with at least two groups"):
         bcm.interval(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "f1", model="hierarchical_groups")
 
 

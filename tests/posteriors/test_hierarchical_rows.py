@@ -91,10 +91,10 @@ def test_batches_and_intervals():
 @pytest.mark.parametrize(
     ("cells", "keywords", "message"),
     [
-        (np.eye(2), {}, "too few classes to pool"),
-        (np.eye(3), {"spread": 0}, "spread must be positive"),
-        (np.eye(3), {"errors": -1}, "errors must be positive"),
-        (np.eye(3), {"concentration": np.inf}, "concentration must be positive"),
+        (np.eye(2), {}, "needs three or more classes"),
+        (np.eye(3), {"spread": 0}, "spread must be one number"),
+        (np.eye(3), {"errors": -1}, "errors must be one number"),
+        (np.eye(3), {"concentration": np.inf}, "concentration must be one number"),
     ],
 )
 def test_bad_input_is_named(cells, keywords, message):

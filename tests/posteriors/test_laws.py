@@ -147,7 +147,7 @@ def test_a_posterior_says_what_it_is_of_and_how_it_was_made(case):
         assert posterior.resolve_estimand(of) == of
         assert posterior.resolve_estimand(posterior.estimand_name(of))
         assert all(sentence.endswith((".", "?")) for sentence in posterior.caveats(of))
-    with pytest.raises(ValueError, match="no such estimand"):
+    with pytest.raises(ValueError, match="is not available"):
         posterior.resolve_estimand("another")
 
 

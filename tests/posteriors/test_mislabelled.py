@@ -123,10 +123,10 @@ def test_everything_follows():
         (-0.1, "rate of wrong labels"),
         (True, "rate of wrong labels"),
         ("5%", "rate of wrong labels"),
-        ((2, 1), "more often than right"),
+        ((2, 1), "which is not below 0.5"),
         ((2,), "Beta"),
         ({2: 0.1}, "unknown class"),
-        ({0: {0: 0.1}}, "no error"),
+        ({0: {0: 0.1}}, "gives an error rate for a correct label"),
     ],
 )
 def test_rates_that_are_none_are_refused(error, said):

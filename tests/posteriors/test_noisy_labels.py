@@ -58,7 +58,7 @@ def test_the_anaesthetists_of_dawid_and_skene():
 def test_gold_labels_make_a_class_known_and_identify_two_raters():
     gold = [bool(each) if place < 80 else None for place, each in enumerate(TRUTH)]
     two = {name: SAID[name] for name in ("ann", "bob")}
-    with pytest.raises(ValueError, match="nothing tells who is right"):
+    with pytest.raises(ValueError, match="nothing identifies which labels are right"):
         bcm.from_raters(two)
     evidence = bcm.from_raters(two, gold=gold)
     low, high = bcm.interval(evidence, "recall").sel(classifier="ann").values
@@ -101,7 +101,7 @@ def test_limits_of_few_examples_are_those_of_enumerated_classes():
 
 
 def test_three_raters_come_with_a_caution():
-    with pytest.warns(UserWarning, match="cannot show whether they err together"):
+    with pytest.warns(UserWarning, match="assumes that raters err independently"):
         bcm.from_raters({name: SAID[name] for name in ("ann", "bob", "eve")})
 
 
@@ -119,7 +119,7 @@ def test_model_and_direct_posterior_are_one_density():
 
 def test_raters_that_contradict_the_gold_labels_are_warned_of():
     gold = [int(not each) if place < 20 else None for place, each in enumerate(TRUTH)]
-    with pytest.warns(UserWarning, match="coded as those of the raters"):
+    with pytest.warns(UserWarning, match="same class coding as the raters"):
         bcm.from_raters(SAID, gold=gold)
 
 
@@ -148,9 +148,9 @@ def test_gold_labels_that_hardly_tell_are_warned_of():
     for name in "cd":
         said[name][4] ^= 1
     gold = [*(1 - truth[:3]), *truth[3:5], *[None] * 95]
-    with pytest.warns(UserWarning, match="coded as those of the raters"):
+    with pytest.warns(UserWarning, match="same class coding as the raters"):
         evidence = bcm.from_raters(said, gold=gold)
-    with pytest.warns(UserWarning, match="hardly tell which class is which"):
+    with pytest.warns(UserWarning, match="hardly identify the classes"):
         assert noisy_labels(evidence).plug_in[1].shape == (4, 2, 2)
 
 

@@ -89,5 +89,5 @@ def test_the_next_test_set_of_a_cross_validation_is_of_one_classifier():
         np.tile(np.eye(3) * 5 + 1, (4, 1, 1)), labels=list("abc"), dims=("fold",)
     )
     assert bcm.interval(many, "f1_macro", of="predictive", draws=500).shape == (2,)
-    with pytest.raises(ValueError, match="no such estimand"):
+    with pytest.raises(ValueError, match="is not available"):
         bcm.interval(counts, "accuracy", of="predictive", model="averaged_folds")

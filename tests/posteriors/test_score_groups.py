@@ -141,9 +141,12 @@ def test_areas_of_different_groups_are_drawn_independently():
     ("ask", "message"),
     [
         (lambda: score_groups(_probabilities(3).drop_vars("group")), "have no groups"),
-        (lambda: score_groups(_scores(3), spread=0), "spread must be positive"),
-        (lambda: bcm.gap(_scores(3).drop_vars("group"), "auc"), "no such dim"),
-        (lambda: bcm.gap(_scores(1), "auc"), "fewer than two groups"),
+        (lambda: score_groups(_scores(3), spread=0), "spread must be a number > 0"),
+        (
+            lambda: bcm.gap(_scores(3).drop_vars("group"), "auc"),
+            "Name the column of groups when you make",
+        ),
+        (lambda: bcm.gap(_scores(1), "auc"), "At least two groups are needed"),
     ],
 )
 def test_what_has_no_groups_is_refused(ask, message):

@@ -27,9 +27,9 @@ def test_a_size_that_is_none_is_refused(n):
 
 
 def test_an_improper_prior_predicts_nothing():
-    with pytest.raises(ValueError, match="an improper prior has no predictive distribution"):
+    with pytest.raises(ValueError, match="improper and has no predictive distribution"):
         priors.predictive(priors.haldane(), "f1", n=10)
-    with pytest.raises(ValueError, match="an improper prior has no predictive distribution"):
+    with pytest.raises(ValueError, match="improper and has no predictive distribution"):
         priors.conflict(COUNTS, priors.haldane())
 
 

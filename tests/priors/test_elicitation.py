@@ -65,18 +65,24 @@ def test_elicitation_inverts_any_measures_that_determine_the_cells(names, cells)
 @pytest.mark.parametrize(
     ("measures", "message"),
     [
-        ({"precision": 1.0, "recall": 0.9, "accuracy": 0.95}, "precision leaves a cell empty"),
-        ({"precision": 1.0, "recall": 1.0, "accuracy": 1.0}, "leaves a cell empty"),
-        ({"prevalence": 0.2, "recall": 1.2, "specificity": 0.9}, "no table has these.*nearest"),
+        ({"precision": 1.0, "recall": 0.9, "accuracy": 0.95}, "so that no cell is empty"),
+        ({"precision": 1.0, "recall": 1.0, "accuracy": 1.0}, "so that no cell is empty"),
+        (
+            {"prevalence": 0.2, "recall": 1.2, "specificity": 0.9},
+            r"No table with all cells positive.*nearest",
+        ),
         pytest.param(
             {"prevalence": 0.2, "recall": 1.0, "specificity": 0.9},
             "no table has these",
             marks=pytest.mark.long,
         ),
         ({"recall": 0.8, "specificity": 0.9, "informedness": 0.7}, "do not determine"),
-        ({"recall": 0.8, "specificity": 0.9}, "three different measures"),
-        ({"recall": 0.8, "tpr": 0.8, "specificity": 0.9}, "three different measures"),
-        ({"recall": np.nan, "prevalence": 0.8, "specificity": 0.9}, "recall must be a number"),
+        ({"recall": 0.8, "specificity": 0.9}, "Three different measures"),
+        ({"recall": 0.8, "tpr": 0.8, "specificity": 0.9}, "Three different measures"),
+        (
+            {"recall": np.nan, "prevalence": 0.8, "specificity": 0.9},
+            "recall must be a finite number",
+        ),
         ({"recal": 0.8, "prevalence": 0.8, "specificity": 0.9}, "recall"),
     ],
 )
@@ -87,7 +93,7 @@ def test_elicitations_that_make_no_sense_are_refused(measures, message):
 
 @pytest.mark.parametrize("weight", [0, -1, np.nan, np.inf, "ten"])
 def test_a_weight_that_is_none_is_refused(weight):
-    with pytest.raises(ValueError, match="weight must be a number of examples"):
+    with pytest.raises(ValueError, match="weight must be a finite number"):
         priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=weight)
 
 
@@ -104,11 +110,14 @@ def test_elicitation_of_many_classes_has_these_sizes_and_recalls():
     ("measures", "message"),
     [
         ({"precision": 0.6, "recall": 0.65, "accuracy": 0.6}, "more than two classes"),
-        ({"prevalence": [0.5, 0.5], "recall": [0.6, 0.7, 0.8]}, "a value for every class"),
+        (
+            {"prevalence": [0.5, 0.5], "recall": [0.6, 0.7, 0.8]},
+            "prevalence must have a value for each",
+        ),
         ({"prevalence": [0.5, 0.3, 0.3], "recall": [0.6, 0.7, 0.8]}, "sum to 1"),
-        ({"prevalence": [0.5, 0.3, 0.2], "recall": [1.0, 0.7, 0.8]}, "leaves a cell empty"),
-        ({"prevalence": [0.5, 0.3, 0.2], "recall": {"cat": 0.7}}, "other classes"),
-        ({"prevalence": 0.2, "recall": 0.7}, "a value for every class"),
+        ({"prevalence": [0.5, 0.3, 0.2], "recall": [1.0, 0.7, 0.8]}, "so that no cell is empty"),
+        ({"prevalence": [0.5, 0.3, 0.2], "recall": {"cat": 0.7}}, "which are not the classes"),
+        ({"prevalence": 0.2, "recall": 0.7}, "prevalence must have a value for each"),
     ],
 )
 def test_elicitations_of_many_classes_that_make_no_sense_are_refused(measures, message):
@@ -147,7 +156,7 @@ def test_a_beta_from_an_interval_is_that_of_preliz(bounds):
 
 @pytest.mark.parametrize("bounds", [(0.8, 0.6), (-0.1, 0.5), (0.5, 1.1), (0, 1), (0.5, 0.5)])
 def test_an_interval_that_is_none_is_refused(bounds):
-    with pytest.raises(ValueError, match="not an interval between 0 and 1"):
+    with pytest.raises(ValueError, match="An interval must have"):
         priors.beta(*bounds)
 
 

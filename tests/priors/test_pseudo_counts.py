@@ -108,7 +108,7 @@ def test_a_dirichlet_distribution_is_matched_by_itself():
 
 @pytest.mark.parametrize("discount", [-0.1, 1.1, np.nan, "half"])
 def test_a_discount_that_is_none_is_refused(discount):
-    with pytest.raises(ValueError, match="discount must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="discount must be between 0 and 1"):
         priors.from_counts(COUNTS, discount)
 
 

@@ -57,7 +57,7 @@ def test_each_data_set_has_a_section_and_all_a_table_of_ranks(data_sets, tmp_pat
 def test_what_is_for_one_data_set_is_refused(data_sets, tmp_path, keywords, words):
     with pytest.raises(ValueError, match=words):
         bcm.report(data_sets, tmp_path / "report.md", **keywords)
-    with pytest.raises(ValueError, match="no data sets"):
+    with pytest.raises(ValueError, match="No data sets"):
         bcm.report({}, tmp_path / "report.md")
     assert not [*tmp_path.iterdir()]
 

@@ -106,8 +106,8 @@ def test_how_no_answers_were_handled_is_reported_only_where_there_are_some():
 
 def test_what_cannot_be_written_is_said(run, tmp_path, monkeypatch):
     assert "two formats" in run("--format", "docx", "-o", "r.html")[1].err
-    assert "unknown --checklist: 'prisma'" in run("--checklist", "prisma")[1].err
-    assert "unknown report format" in run("--format", "pdf")[1].err
+    assert "Unknown --checklist 'prisma'" in run("--checklist", "prisma")[1].err
+    assert "A report cannot be written as" in run("--format", "pdf")[1].err
     monkeypatch.setitem(sys.modules, "docx", None)
     with pytest.raises(ImportError, match=r"bayescm\[docx\]"):
         bcm.report(bcm.from_cells(tp=6, fn=1, fp=3, tn=3), tmp_path / "r.docx")

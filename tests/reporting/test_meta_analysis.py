@@ -138,25 +138,25 @@ def test_numbers_have_no_digits_beyond_their_error():
 @pytest.mark.long
 def test_cautions_name_few_studies_and_what_depends_on_the_prevalence():
     lines = recipe(studies(4), ["sensitivity", "ppv", "accuracy"]).cautions().sentences
-    assert lines[0].startswith("4 studies say little")
+    assert lines[0].startswith("With only 4 studies")
     assert lines[1].startswith("How many are ill decides on PPV, accuracy too")
     lines = recipe(studies(), ["sensitivity", "LR+", "dor", "nnd"]).cautions().sentences
-    assert not any("How many are ill" in line for line in lines)
+    assert not any("also depend on the prevalence" in line for line in lines)
     assert "caution" not in bcm.meta.heterogeneity(studies()).attrs
-    assert bcm.meta.heterogeneity(studies(4)).attrs["caution"].startswith("4 studies say little")
+    assert bcm.meta.heterogeneity(studies(4)).attrs["caution"].startswith("With only 4 studies")
     lines = recipe(studies(), ["ppv"], prevalence=0.05).cautions().sentences
-    assert not any("How many are ill" in line for line in lines)
+    assert not any("also depend on the prevalence" in line for line in lines)
 
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"of": "new"}, "no of=: 'new'"),
-        ({"model": "robust_groups"}, "has its model"),
-        ({"checklist": "stard"}, "of a single study.*PRISMA-DTA"),
+        ({"of": "new"}, "of has no effect on a meta-analysis"),
+        ({"model": "robust_groups"}, "always uses the model"),
+        ({"checklist": "stard"}, "for a single study.*PRISMA-DTA"),
         ({"rope": 0.1}, "no rope"),
-        ({"covariates": {"yeer": 2000}}, "no such covariate: 'yeer'"),
-        ({"label_error": (1, 9)}, "no such keyword: 'label_error'"),
+        ({"covariates": {"yeer": 2000}}, "Unknown covariate"),
+        ({"label_error": (1, 9)}, "no keyword 'label_error'"),
     ],
 )
 def test_what_a_meta_analysis_has_not_is_refused(tmp_path, wrong, words):
@@ -176,9 +176,9 @@ def test_evidence_that_is_no_table_of_studies_is_refused(tmp_path, evidence):
         "no positive class": unnamed,
     }[evidence]
     words = {
-        "one table": "not studies",
-        "three classes": "of two classes",
-        "no positive class": "no class is the positive one",
+        "one table": "Select along other dimensions, or rename the dimension",
+        "three classes": "Recall and specificity need two classes",
+        "no positive class": "needs a positive class",
     }[evidence]
     with pytest.raises(ValueError, match=words):
         bcm.report(wrong, tmp_path / "r.md", meta_analysis=True)

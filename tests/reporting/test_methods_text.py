@@ -56,7 +56,7 @@ def test_paired_folds_have_the_models_of_both():
     text = bcm.methods_paragraph(outcomes(FOLD), "accuracy").text
     assert "Cross-validation with 4 folds" in text
     assert "The model is hierarchical folds" in text
-    assert "Differences of two classifiers are by another model, correlated t" in text
+    assert "Differences between two classifiers use another model,  correlated t" in text
 
 
 def test_display_names():
@@ -171,7 +171,7 @@ def test_several_data_sets_are_described_together():
     assert text.startswith("The evaluation is of 2 data sets. wdbc: 145 examples of 2 classes")
     assert "heart: 245 examples" in text
     assert text.count("The model is") == 1
-    with pytest.raises(ValueError, match="no evidence"):
+    with pytest.raises(ValueError, match="A methods paragraph needs at least one data"):
         bcm.methods_paragraph({}, "f1")
 
 
@@ -197,8 +197,11 @@ def test_the_prior_is_that_of_each_data_set_and_of_pairs():
     three = bcm.from_classifiers(list("xyz") * 20, {"a": list("xyy") * 20, "b": list("xxz") * 20})
     text = bcm.methods_paragraph({"two": outcomes(), "more": three}, "f1_macro").text
     assert "for two: concentration 0.5 per cell, worth 2 examples in all; of two class" in text
-    assert "truth and both answers, 0.25 per cell. For more: concentration 0.2222 per cell" in text
-    assert "truth and both answers, 0.07407 per cell." in text
+    assert (
+        "true and both predicted labels, 0.25 per cell. For more: concentration 0.2222 per cell"
+        in text
+    )
+    assert "true and both predicted labels, 0.07407 per cell." in text
 
 
 @pytest.mark.long
@@ -263,7 +266,7 @@ def test_bibliographies_are_merged_and_have_types_of_plain_bst():
     assert set(re.findall(r"@(\w+){", both.bibtex)) <= {"article", "book", "misc", "inproceedings"}
     assert both.text.startswith(first.text)
     assert merged(both.bibtex, first.bibtex) == both.bibtex
-    with pytest.raises(ValueError, match="one key"):
+    with pytest.raises(ValueError, match="Two different references have the key"):
         merged(first.bibtex, first.bibtex.replace("Array programming", "Another work"))
 
 

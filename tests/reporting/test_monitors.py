@@ -52,7 +52,7 @@ def test_report_of_probabilities_says_how_they_drifted(tmp_path):
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| 0.")]
     assert sum(int(row[3]) for row in rows) == 1200
     assert sum(int(row[4]) for row in rows) == events
-    assert "beyond the 0.02 that is tolerated" in text
+    assert "beyond the tolerance 0.02" in text
     assert "all batches together" not in text  # they are of the batches since the change
     assert (tmp_path / "r_files" / "history.png").exists()
     with pytest.raises(ValueError, match="f1"):

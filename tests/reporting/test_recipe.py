@@ -76,7 +76,7 @@ def test_batches_are_taken_together_before_a_posterior_is_made():
     weeks = bcm.from_cells(tp=[18, 17, 19], fn=[2, 3, 1], fp=3, tn=17).rename(batch="step")
     recipe = CountsRecipe(weeks, ["recall"], SETTINGS, {"model": model})
     assert recipe.table["point"].item() == pytest.approx(54 / 60)
-    assert "3 batches over time, taken together." in recipe.evaluation().sentences
+    assert "3 batches over time, combined." in recipe.evaluation().sentences
     assert all(counts.dims == ("actual", "predicted") for counts in evidence)
 
 
@@ -106,7 +106,7 @@ def test_two_models_of_one_report_are_explained():
     for by, is_explained in ((fold, True), (None, False)):
         both = bcm.from_classifiers(actual, answers, positive=1, by=by)
         (section,) = CountsRecipe(both, ["accuracy"], SETTINGS, {}).differences()
-        assert any("are by two models" in x for x in section.sentences) is is_explained
+        assert any("come from two models" in x for x in section.sentences) is is_explained
 
 
 @pytest.mark.long

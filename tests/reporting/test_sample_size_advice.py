@@ -44,4 +44,4 @@ def test_equal_classifiers_are_not_told_to_be_told_apart():
     (said,) = open_questions(
         alike, bcm.compare(alike, "accuracy_score"), ["accuracy_score"], 0.95, 0.0
     )
-    assert "equivalent" in said
+    assert "equivalence" in said

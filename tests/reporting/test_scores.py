@@ -53,7 +53,7 @@ def test_sites_have_a_section_of_their_own(tmp_path):
     assert "5 sites." in text
     assert "a new one" in text
     assert "hierarchical_calibration" in text
-    assert "Net benefit and the calibration curve are of one sample" in text
+    assert "Net benefit and the calibration curve need one sample" in text
 
 
 @pytest.mark.long

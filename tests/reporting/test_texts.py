@@ -218,7 +218,7 @@ def test_reports_and_methods_paragraphs_name_the_models_and_the_pairing(name):
         else:
             assert f"on the same {type_of(evidence).unit}" in caption
     if "cluster" in _parts(evidence):
-        assert "of a cluster have one weight in common" in text
+        assert "of a cluster share one weight" in text
     if "weight" in evidence:
         assert "counts in proportion to its importance" in text or "weights" in text
 
@@ -264,7 +264,7 @@ def test_methods_of_probabilities_of_several_classes():
 
 def test_one_unit_is_singular():
     attempts = bcm.from_attempts(np.array([[1, 0, 1]]))
-    assert type_of(attempts).describe(attempts) == ["1 item with 3 answers to each."]
+    assert type_of(attempts).describe(attempts) == ["1 item with 3 answers each."]
     item = bcm.from_item_scores([2.0], range=(1, 5))
     assert type_of(item).describe(item)[0] == "1 item."
     example = bcm.from_predictions([1], [1], labels=[0, 1], positive=1)

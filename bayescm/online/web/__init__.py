@@ -122,12 +122,12 @@ def serve(
     """
     app = _app()
     if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
-        raise fail("not a port", port, "1 to 65535", "pass port=8710")
+        raise fail("`port` must be a number from 1 to 65535", port, "", "pass port=8710")
     asgi = app.application(store, token=token, hosts=app.hosts_of(host, hosts), **settings)
     if not app.is_local(host):
         warnings.warn(
-            f"The dashboard listens on {host}: whoever reaches it can read it. Put it behind a "
-            "proxy that asks who they are, with TLS, or leave host out.",
+            f"The dashboard listens on {host}, so anyone who can reach it can read it. Put "
+            "it behind a proxy with authentication and TLS, or leave host out.",
             UserWarning,
             stacklevel=2,
         )
@@ -138,7 +138,11 @@ def _app():
     try:
         from bayescm.online.web import app
     except ImportError as problem:
-        todo = "pip install 'bayescm[serve]'"
-        what = f"the dashboard needs {problem.name}, which is not installed"
-        raise fail(what, ..., "the extra serve", todo, ImportError) from None
+        raise fail(
+            f"The dashboard needs the package {problem.name}",
+            ...,
+            "",
+            "install it with pip install 'bayescm[serve]'",
+            ImportError,
+        ) from None
     return app

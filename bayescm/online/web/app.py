@@ -68,7 +68,7 @@ def _check_token(token):
     if token is not None and (len(token) < _SHORTEST_TOKEN or not token.isascii()):
         todo = "make one: python -c 'import secrets; print(secrets.token_urlsafe())'"
         raise fail(
-            "the token is too weak", ..., f"at least {_SHORTEST_TOKEN} ASCII characters", todo
+            f"The token must have at least {_SHORTEST_TOKEN} ASCII characters", ..., "", todo
         )
     return token
 
@@ -156,9 +156,12 @@ def listen(app: Starlette, host: str, port: int) -> None:
     try:
         server_socket = socket.create_server((host, port), family=family)
     except OSError as problem:
-        what = f"cannot listen: {problem.strerror or problem}"
-        todo = "choose another port, or look what listens there"
-        raise fail(what, f"{name}:{port}", "a free port", todo) from None
+        raise fail(
+            f"The server cannot listen on {{}}: {problem.strerror or problem}",
+            f"{name}:{port}",
+            "",
+            "choose another port, or stop the program that uses it",
+        ) from None
     print(f"bayescm: the dashboard is at http://{name}:{port} until Ctrl-C", file=sys.stderr)
     uvicorn.Server(uvicorn.Config(app, **LIMITS)).run(sockets=[server_socket])
 

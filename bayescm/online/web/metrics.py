@@ -74,10 +74,10 @@ def _challenge_families(states: list[ChallengeState]) -> Iterator[GaugeMetricFam
     yield _family("probability_better", better, judged, attrgetter("p_better"))
     numbers = bounds | {"mean": attrgetter("difference")}
     yield _family("difference", difference, judged, numbers, "bound")
-    yield _family("decision", "1 for what is decided, else 0.", judged, decisions, "decision")
+    yield _family("decision", "1 for the current decision, else 0.", judged, decisions, "decision")
     since = "Time of the batch that decided it."
     yield _family("decided_timestamp_seconds", since, decided, lambda state: _time(state.since))
-    problem = "1 where the challenge cannot be judged."
+    problem = "1 if the challenge cannot be evaluated."
     yield _family("problem", problem, states, lambda state: bool(state.problem))
 
 
@@ -116,8 +116,8 @@ _OF_CLASSIFIERS: dict[str, tuple[str, Callable[[ClassifierState], float]]] = {
     "new_alarms": ("Alarms that nobody has acknowledged.", lambda state: len(state.new)),
     "latest_timestamp_seconds": ("Time of the latest batch.", lambda state: _time(state.latest)),
     "caution": (
-        "1 where the measures are shown with a caution.",
+        "1 if the measures have a caution.",
         lambda state: bool(state.caution),
     ),
-    "problem": ("1 where the classifier cannot be judged.", lambda state: bool(state.problem)),
+    "problem": ("1 if the classifier cannot be evaluated.", lambda state: bool(state.problem)),
 }

@@ -293,9 +293,11 @@ def _two_values(evidence):
     if all(len(np.unique(row)) != 2 for row in rows):
         return []
     return [
-        "Scores take two values, as predicted classes do. The area under their curve is the "
-        "balanced accuracy; for a ranking pass the scores themselves, for predicted classes use "
-        "from_predictions."
+        (
+            "The scores have two values, like predicted classes. The area under their "
+            "curve is the balanced accuracy. Pass the scores themselves for a ranking, or "
+            "use from_predictions for predicted classes."
+        )
     ]
 
 
@@ -404,6 +406,10 @@ def top_scores(scores: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.nd
     right = scores.argmax(axis=0) == codes
     if right.all() or not right.any():
         got = f"{'right' if right.all() else 'wrong'} in all {len(right)} examples"
-        todo = "ask for measures of each class, or collect more examples"
-        raise fail("nothing to tell the highest scores by", got, "some of both", todo)
+        raise fail(
+            f"The highest scores cannot be evaluated, because they are {got}",
+            ...,
+            "",
+            "use measures of each class, or collect more examples",
+        )
     return scores.max(axis=0), right

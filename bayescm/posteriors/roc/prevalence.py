@@ -37,18 +37,18 @@ def prevalence_distribution(evidence, prevalence, classes: int) -> tuple[float |
     if prevalence is None:
         return None, default
     if classes > 2:
-        todo = "leave it out, or take one class against the rest"
-        raise fail("prevalence is for two classes", prevalence, "None", todo)
+        todo = "leave it out, or use one class against the rest"
+        raise fail(f"`prevalence={prevalence!r}` needs two classes", ..., "", todo)
     if isinstance(prevalence, tuple):
         if len(prevalence) != 2 or not all(0 < number < np.inf for number in prevalence):
             raise fail(
-                "not a beta prior for the prevalence",
+                "A beta prior for the prevalence must be two numbers > 0",
                 prevalence,
-                "two numbers > 0",
+                "",
                 "pass `prevalence=(0.5, 0.5)`",
             )
         return None, np.array([prevalence[1], prevalence[0]], float)
     if not 0 < prevalence < 1:
         todo = "pass the proportion of positives, e.g. 0.01"
-        raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
+        raise fail("`prevalence` must be between 0 and 1", prevalence, "", todo)
     return float(prevalence), default
