@@ -290,7 +290,7 @@ def test_items_that_come_again_and_a_scale_without_ends_are_cautioned_of():
     assert "67% of the current items were also scored in an earlier batch" in caution
     assert "the range of the scores is unknown" not in caution
     assert (
-        "ends of the scale"
+        "range of the scores"
         in Monitor(monitor.ledger, "nightly", window=1).summary().attrs["caution"]
     )
     assert "caution" in monitor.history().attrs
