@@ -139,14 +139,18 @@ def _season(text: str) -> Any:
         return check_season(int(text))
     if not Path(text).suffix:
         return check_season(text)
-    table = read_columns(text, [], by=["batch", "phase"])
+    # A file of many batches may have a row for each example.
+    table = read_columns(text, [], by=["batch", "phase"]).drop_duplicates()
+    if table.isna().any(axis=None):
+        what = f"{Path(text).name} has a row without a batch or without a phase"
+        raise fail(what, ..., "", "complete the row, or leave it out")
     names = table["batch"].map(str)
     if names.duplicated().any():
         raise fail(
-            f"{Path(text).name} lists the batch {{}} twice",
+            f"{Path(text).name} lists the batch {{}} with two phases",
             names[names.duplicated()].iloc[0],
             "",
-            "keep one row for each batch",
+            "keep one phase for each batch",
         )
     return dict(zip(names, table["phase"].map(str), strict=True))
 

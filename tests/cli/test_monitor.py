@@ -507,3 +507,23 @@ def test_a_file_with_one_record_is_not_empty(run, tmp_path):
     assert "1 examples, recorded" in said
     said = run("add", "none.csv", "--batch", "b", "--allow-empty", *add[:2])[1].out
     assert "no examples, recorded" in said
+
+
+def test_the_phases_of_a_season_may_be_a_column_of_the_imported_file(run, tmp_path):
+    from bayescm.cli.monitor import _season
+
+    rows = [
+        f"{day},{c},{c},{'weekend' if day > 4 else 'weekday'}" for day in range(7) for c in "xxy"
+    ]
+    (tmp_path / "m.csv").write_text("\n".join(["batch,actual,predicted,phase", *rows]))
+    assert run("import", "m.csv", "--store", "e.db", "--positive", "x")[0] == 0
+    phases = _season("m.csv")
+    assert (len(phases), phases["0"], phases["6"]) == (7, "weekday", "weekend")
+    code, said = run("alarms", "--store", "e.db", "--season", "m.csv")
+    assert code == 0, said.err
+    (tmp_path / "n.csv").write_text("\n".join(["batch,phase", "0,a", "0,b"]))
+    code, said = run("alarms", "--store", "e.db", "--season", "n.csv")
+    assert (code, "with two phases" in said.err) == (2, True), said.err
+    (tmp_path / "n.csv").write_text("\n".join(["batch,phase", "0,a", "1,"]))
+    code, said = run("alarms", "--store", "e.db", "--season", "n.csv")
+    assert (code, "without a phase" in said.err) == (2, True), said.err

@@ -348,6 +348,31 @@ def test_several_writers_at_once(store):
     assert verify(store)["whole"].all()
 
 
+def test_two_change_the_classes_at_once(store):
+    """Both changes are recorded one after the other, or one of them is told what to do."""
+    changes = [{"rename": {"buy": "sales"}}, {"add": ["legal"]}] * 2
+    outcomes = []
+
+    def change(keywords):
+        with Monitor(store, "mail") as monitor:
+            try:
+                outcomes.append(monitor.change_classes(**keywords))
+            except ValueError as error:  # the same change, with another one in between
+                outcomes.append(str(error))
+
+    threads = [threading.Thread(target=change, args=(keywords,)) for keywords in changes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes.count(True) == 2
+    assert len(outcomes) == 4
+    with Monitor(store, "mail") as monitor:
+        assert monitor.labels()["actual"].values.tolist() == ["sales", "fix", "legal"]
+        assert monitor.batches().sizes["step"] == 5
+    assert verify(store)["whole"].all()
+
+
 WITH_CLASSES = {
     "counts": {"rename": {"art": "arts"}, "add": ["new"]},
     "two classes": {"rename": {"positive": "sick"}},
