@@ -639,15 +639,15 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
         )
     if (absent := np.isnan(scores.values)).any():
         raise fail("{} scores are missing", int(absent.sum()), "", "leave these items out")
-    facts = {name: column.values for name, column in evidence.variables.items() if not column.dims}
-    ends = {name: facts[name].item() if name in facts else None for name in _ENDS}
+    plain = {name: column.values for name, column in evidence.variables.items() if not column.dims}
+    ends = {name: plain[name].item() if name in plain else None for name in _ENDS}
     if like is not None and "lowest" in like.attrs and ends["lowest"] is None:
         ends = {name: like.attrs[name] for name in _ENDS}
         if ends["lowest"] is not None:
             as_item_scores(evidence.assign_coords(ends))  # checks the range
     values = scores.values.astype(float)
     items, order = items_in_order(scores.indexes["item"], values)
-    facts = ends | {"lower_is_better": bool(facts["lower_is_better"]), BATCH_FORM: _FORM}
+    facts = ends | {"lower_is_better": bool(plain["lower_is_better"]), BATCH_FORM: _FORM}
     return xr.DataArray(values[order], {"item": items}, ["item"], "item_score", facts)
 
 

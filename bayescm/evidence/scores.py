@@ -1063,7 +1063,7 @@ def _measures_of_probabilities(evidence):
 
 def every_class_occurs(evidence: xr.Dataset) -> bool:
     """Return whether each class has examples, so that it has a curve."""
-    labels = evidence["class"].values if "class" in evidence.dims else []
+    labels: Any = evidence["class"].values if "class" in evidence.dims else []
     return bool(np.isin(labels, evidence["actual"].values).all())
 
 
