@@ -1153,6 +1153,9 @@ def history(
     output: Output,
 ) -> None:
     """Show the interval of every measure after each batch."""
+    import pandas as pd
+    import xarray as xr
+
     from bayescm.cli.output import show
     from bayescm.evidence.registry import TYPES
 
@@ -1160,14 +1163,16 @@ def history(
     with monitor:
         asked = interval.keywords() | question.keywords() | latest.keywords()
         ends = monitor.history(**asked, **limits)
-    frame = ends.drop_vars(["positive", "recorded_at"], errors="ignore").to_dataframe()
-    frame = frame.reset_index()
     together = {entry.recorded_together: None for entry in TYPES if entry.recorded_together}
-    names = ("batch_id", "at", "since", "n", *together, "class")
-    keys = [name for name in names if name in frame.columns]
-    long = frame.melt([*keys, "step", "bound"], list(ends.data_vars), var_name="measure")
-    wide = long.pivot(index=["step", *keys, "measure"], columns="bound", values="value")
-    table = wide.reset_index().rename_axis(columns=None)
+    labels = [name for name in (*together, "class") if name in ends.dims]
+    parts = []
+    for measure, values in ends.data_vars.items():  # a measure has only its own labels
+        bounds = {name: values.sel(bound=name, drop=True) for name in ("lower", "upper")}
+        part = xr.Dataset(bounds).to_dataframe().reset_index().assign(measure=measure)
+        parts.append(part.astype({name: object for name in labels if name in part}))
+    names = ["step", "batch_id", "at", "since", "n", *labels, "measure", "lower", "upper"]
+    order = ["step", *labels, "measure"]
+    table = pd.concat(parts)[names].sort_values(order, na_position="first", ignore_index=True)
     table.attrs = {name: ends.attrs[name] for name in ("caution",) if name in ends.attrs}
     show(table, output)
 

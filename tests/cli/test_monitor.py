@@ -527,3 +527,15 @@ def test_the_phases_of_a_season_may_be_a_column_of_the_imported_file(run, tmp_pa
     (tmp_path / "n.csv").write_text("\n".join(["batch,phase", "0,a", "1,"]))
     code, said = run("alarms", "--store", "e.db", "--season", "n.csv")
     assert (code, "without a phase" in said.err) == (2, True), said.err
+
+
+def test_history_has_a_measure_without_classes_once(run, tmp_path):
+    store = str(tmp_path / "e.db")
+    with bcm.online.Monitor(store, "animals") as monitor:
+        for n in (8, 9):
+            monitor.add(n, bcm.from_matrix([[n, 1, 0], [2, 8, 1], [0, 0, 5]]))
+    asked = ("--store", store, "-m", "accuracy", "-m", "recall", "--format", "csv")
+    table = pd.read_csv(io.StringIO(run("history", *asked)[1].out), dtype={"class": str})
+    found = table[["step", "class", "measure"]].fillna("").values.tolist()
+    each = [["", "accuracy"], *[[label, "recall"] for label in "012"]]
+    assert found == [[step, *row] for step in (0, 1) for row in each]

@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -49,16 +50,24 @@ class _Collector(Collector):
         mass = f"{100 * self._state.prob:.4g}%"
         meaning = "Posterior mean of each measure since the latest change, and the bounds of its "
         meaning += f"{mass} interval."
-        labels = ["classifier", "measure", "class", "bound"]
+        # All series of a family have the same labels, such as the system of votes.
+        parts = dict.fromkeys(["class", *[n for state in states for n in _parts(state.measures)]])
+        labels = ["classifier", "measure", *parts, "bound"]
         family = GaugeMetricFamily("bayescm_measure", meaning, labels=labels)
         for state in states:
             for row in state.measures.to_dict("records"):
-                label = str(row.get("class", ""))
+                names = [state.classifier, str(row["measure"])]
+                names += ["" if pd.isna(label := row.get(n, "")) else str(label) for n in parts]
                 for bound in ("lower", "mean", "upper"):
                     if np.isfinite(row[bound]):
-                        names = [state.classifier, str(row["measure"]), label, bound]
-                        family.add_metric(names, float(row[bound]))
+                        family.add_metric([*names, bound], float(row[bound]))
         return family
+
+
+def _parts(measures: pd.DataFrame) -> list[str]:
+    """Return the label columns of a summary, which are between the measure and the numbers."""
+    names = list(measures)
+    return names[names.index("measure") + 1 : names.index("point")] if names else []
 
 
 def _challenge_families(states: list[ChallengeState]) -> Iterator[GaugeMetricFamily]:
