@@ -1,8 +1,9 @@
 """
-Which is better, and by how much
-================================
+Differences between two classifiers
+===================================
 
-Differences between two classifiers on the same examples, with a band of practical equivalence.
+The differences between two classifiers on the same examples, with a region of practical
+equivalence.
 """
 
 import numpy as np

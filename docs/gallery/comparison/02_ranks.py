@@ -1,8 +1,8 @@
 """
-Who is first, who is last
-=========================
+Probabilities of ranks
+======================
 
-The probability of every rank for every classifier, all tested on the same examples.
+The probability of each rank for each classifier. All classifiers are tested on the same examples.
 """
 
 import numpy as np

@@ -1,8 +1,9 @@
 """
-Several classifiers, several measures
-=====================================
+Several classifiers and measures
+================================
 
-Each interval by itself; for differences see the other plots of this section.
+Intervals for each classifier and measure. For differences between classifiers, use the other plots
+in this section.
 """
 
 import numpy as np

@@ -2,7 +2,8 @@
 Many slices
 ===========
 
-Which of many slices are bad? Pooled first; those filled are flagged.
+Partially pooled estimates for 150 slices, in order of their means. Filled markers are slices that
+are flagged as bad.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """
-Who is not told apart
-=====================
+Tiers of classifiers
+====================
 
-The set of ranks of every classifier, all of which hold jointly, and the tiers: a line through those
-who are not told apart.
+A joint set of ranks for each classifier. Lines connect the classifiers of a tier, which are not
+distinguished from each other.
 """
 
 import numpy as np

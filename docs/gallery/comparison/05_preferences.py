@@ -1,8 +1,8 @@
 """
-Who is preferred to whom
-========================
+Win rates between systems
+=========================
 
-Win rates of all pairs, learned from votes on pairs of systems, the strongest system first.
+Win rates for all pairs of systems, estimated from pairwise votes. The strongest system comes first.
 """
 
 import numpy as np

@@ -1,8 +1,9 @@
 """
-Two ROC curves on the same examples
-===================================
+ROC curves of two classifiers
+=============================
 
-Each with its simultaneous band: with 95% probability the whole curve lies inside.
+Two ROC curves on the same examples, with simultaneous bands. Each band contains the whole curve
+with a probability of 95%.
 """
 
 import numpy as np
@@ -17,6 +18,6 @@ evidence = bcm.from_scores(sick, {"new": new, "old": old})
 figure = bcm.plot_roc(evidence)
 
 # %%
-# What the difference of the areas is worth.
+# The difference between the two areas:
 
 bcm.curves.compare(evidence)[["mean", "lower", "upper", "p_better"]]

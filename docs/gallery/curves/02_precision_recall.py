@@ -1,9 +1,9 @@
 """
-Precision and recall, with draws
-================================
+Precision-recall curve with draws
+=================================
 
-The band over lines of equal F1, thirty curves drawn from the posterior, and a threshold with the
-intervals of both rates.
+The simultaneous band, thirty posterior draws of the curve, and lines of equal F1. The marked
+threshold has intervals for both precision and recall.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """
-Measures along the threshold
-============================
+Measures as functions of the threshold
+======================================
 
-Three measures with their bands, and the area's posterior.
+Three measures with their bands, followed by the posterior of the area under the ROC curve.
 """
 
 import numpy as np

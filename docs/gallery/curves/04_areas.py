@@ -1,8 +1,8 @@
 """
-Areas under the curves
-======================
+Areas under the ROC curve
+=========================
 
-Posterior densities of the area of two classifiers on the same examples.
+Posterior densities of the areas of two classifiers on the same examples.
 """
 
 import numpy as np

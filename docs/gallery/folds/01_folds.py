@@ -1,8 +1,8 @@
 """
-Each fold, and all of them together
-===================================
+Intervals from single folds and from all folds
+==============================================
 
-What the folds say one by one, and what models and t intervals make of them.
+The estimate from each fold, followed by intervals from models and t intervals for all folds.
 """
 
 from sklearn.datasets import load_breast_cancer

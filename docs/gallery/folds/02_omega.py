@@ -1,8 +1,9 @@
 """
-How much a discount of the folds matters
-========================================
+Effect of the discount on cross-validation counts
+=================================================
 
-From the average matrix (omega = 1/10) to plain pooling (omega = 1).
+Intervals as functions of omega, from the average matrix (omega = 1/10) to plain pooling (omega =
+1).
 """
 
 from sklearn.datasets import load_breast_cancer

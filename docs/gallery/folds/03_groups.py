@@ -1,8 +1,9 @@
 """
-Sites that differ
-=================
+Separate estimates for several sites
+====================================
 
-Each site by its own examples alone; the model of groups asks what they have in common.
+Each site is estimated from its own examples. By default, a hierarchical model pools the sites
+partially.
 """
 
 import bayescm as bcm

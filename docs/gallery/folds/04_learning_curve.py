@@ -1,8 +1,8 @@
 """
-A learning curve
-================
+Learning curve
+==============
 
-What more examples to train on would bring.
+The expected measure as a function of the number of training examples.
 """
 
 from sklearn.datasets import load_breast_cancer

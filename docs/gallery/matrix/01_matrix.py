@@ -1,8 +1,8 @@
 """
-A confusion matrix with an interval in every cell
-=================================================
+Confusion matrix with intervals
+===============================
 
-Each cell shows its count and its proportion of the row with a 95% interval.
+Each cell shows its count and its proportion of the row, with a 95% interval.
 """
 
 import bayescm as bcm

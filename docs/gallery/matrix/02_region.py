@@ -1,8 +1,8 @@
 """
-Where precision and recall lie together
-=======================================
+Joint region of precision and recall
+====================================
 
-The highest-density region that contains both with the given probability.
+The highest-density region that contains both measures with the given probability.
 """
 
 import bayescm as bcm

@@ -1,8 +1,8 @@
 """
-Thirty classes
-==============
+Confusion matrix of thirty classes
+==================================
 
-The classes that are most often wrong come first; beside the matrix stands the recall of each.
+The classes with the most errors come first. The recall of each class is shown next to the matrix.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """
-Posterior densities with a reference
-====================================
+Posterior densities with a reference value
+==========================================
 
-How probable is it that the measure exceeds a value that matters?
+The posterior of each measure, and the probability that the measure exceeds the reference value.
 """
 
 import bayescm as bcm

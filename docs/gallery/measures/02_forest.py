@@ -1,8 +1,8 @@
 """
-A forest of measures
-====================
+Forest plot of measures
+=======================
 
-Means and intervals of several measures, one below the other.
+Means and intervals of several measures.
 """
 
 import bayescm as bcm

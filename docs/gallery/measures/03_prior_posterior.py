@@ -1,8 +1,8 @@
 """
-What the evidence changed
-=========================
+Prior and posterior densities
+=============================
 
-The prior and posterior of a measure on top of each other.
+The prior and posterior densities of two measures, to show how much the evidence contributes.
 """
 
 import bayescm as bcm

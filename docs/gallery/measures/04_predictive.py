@@ -1,8 +1,9 @@
 """
-What the model predicts, and what was observed
-==============================================
+Posterior predictive check
+==========================
 
-A check for folds and groups: do the counts of each lie where the fit expects them?
+Predicted and observed counts of each site. A large discrepancy indicates that the model does not
+fit.
 """
 
 import bayescm as bcm

@@ -1,8 +1,8 @@
 """
-How the chains went
-===================
+Diagnostics of NUTS chains
+==========================
 
-Density and trace of every chain of a fit by NUTS, with r-hat and effective sample size.
+Density and trace of each chain, with r-hat and the effective sample size.
 """
 
 import bayescm as bcm

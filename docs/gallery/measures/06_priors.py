@@ -1,8 +1,9 @@
 """
-The same evidence under several priors
-======================================
+Sensitivity to the prior
+========================
 
-Flat, the default, and what experts know, worth as much as 40 examples.
+The same evidence with a flat prior, the default prior, and an expert prior that is worth 40
+examples.
 """
 
 import bayescm as bcm

@@ -1,8 +1,9 @@
 """
-How many examples are enough
-============================
+Sample size for a given width
+=============================
 
-The width of the interval against the size of the test set, on average and with 90% assurance.
+The width of the interval as a function of the size of the test set: on average, and with 90%
+assurance.
 """
 
 import bayescm as bcm

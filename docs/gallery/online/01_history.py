@@ -1,8 +1,9 @@
 """
-What is known after every batch
-===============================
+History of a monitored classifier
+=================================
 
-The interval narrows as batches come in; dots are single batches, marks are alarms.
+The interval narrows as batches arrive. Dots are estimates from single batches, and marks are
+alarms.
 """
 
 import numpy as np

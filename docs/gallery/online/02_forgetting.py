@@ -1,8 +1,8 @@
 """
-The same with forgetting
-========================
+History with forgetting
+=======================
 
-Old batches count less and less, so the interval follows changes.
+Older batches have less weight, so that the interval follows changes.
 """
 
 import numpy as np

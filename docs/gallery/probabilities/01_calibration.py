@@ -1,8 +1,8 @@
 """
-Is 0.8 eight in ten?
-====================
+Calibration curves
+==================
 
-The calibration curve with a band that holds a smooth one everywhere with 95% probability.
+Calibration curves of two models, with simultaneous 95% bands for a smooth curve.
 """
 
 import numpy as np
@@ -17,6 +17,6 @@ evidence = bcm.from_probabilities(sick, {k: 1 / (1 + np.exp(-v)) for k, v in mod
 figure = bcm.plot_calibration(evidence)
 
 # %%
-# The same in numbers.
+# Brier score, calibration error and calibration slope of both models:
 
 bcm.summary(evidence, ["brier", "ece", "calibration_slope"]).round(3)

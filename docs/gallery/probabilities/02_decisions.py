@@ -1,8 +1,8 @@
 """
-Is acting on it worth while?
-============================
+Decision curves
+===============
 
-Net benefit by threshold, beside treating everybody and nobody.
+Net benefit as a function of the threshold, compared with treating everybody and treating nobody.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ evidence = bcm.from_probabilities(sick, {k: 1 / (1 + np.exp(-v)) for k, v in mod
 figure = bcm.plots.plot_decision_curve(evidence, thresholds=np.arange(0.02, 0.7, 0.01))
 
 # %%
-# How probable it is that each strategy is the best one, and what it would be worth to know.
+# The probability that each strategy is the best, and the expected value of perfect information:
 
 found = bcm.curves.decision_curve(evidence, thresholds=[0.1, 0.2, 0.3])
 found["p_best"].to_pandas().round(3), found["evpi"].values.round(5)

@@ -1,8 +1,8 @@
 """
-More than two classes
-=====================
+Calibration with more than two classes
+======================================
 
-Each class against the rest, and the highest probability.
+Calibration curves for each class against the rest, and for the highest probability.
 """
 
 import numpy as np
@@ -18,6 +18,6 @@ pets = bcm.from_probabilities(species, given)
 figure = bcm.plot_calibration(pets)
 
 # %%
-# What recalibrating the whole forecast would gain.
+# The possible gain from recalibrating the forecasts:
 
 bcm.calibration.recalibrated(pets).round(4)

@@ -1,8 +1,9 @@
 """
-What acting costs, and answering only when sure
-===============================================
+Costs, abstention and CORP diagrams
+===================================
 
-The expected cost of an example by threshold, the risk by coverage, and the CORP diagram.
+The expected cost per example as a function of the threshold, the risk as a function of the
+coverage, and a CORP reliability diagram.
 """
 
 import numpy as np
@@ -17,11 +18,11 @@ evidence = bcm.from_probabilities(sick, {k: 1 / (1 + np.exp(-v)) for k, v in mod
 figure = bcm.plots.plot_expected_cost(evidence, {"fn": 4, "fp": 1})
 
 # %%
-# How often each errs where it is sure, and with how many answers it keeps to 15 errors in 100.
+# The risk among the most confident predictions, and the coverage at which the risk is at most 15%:
 
 bcm.plots.plot_risk_coverage(evidence, promise=0.15)
 
 # %%
-# The CORP reliability diagram: isotonic regression, and where right forecasts would lie.
+# The CORP reliability diagram: isotonic regression, with a band for calibrated forecasts.
 
 bcm.plots.plot_corp(evidence)

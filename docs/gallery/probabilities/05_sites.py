@@ -1,8 +1,9 @@
 """
-Is the model right at every hospital?
-=====================================
+Calibration by site
+===================
 
-Calibration slopes by site, partially pooled: small sites are drawn towards the others.
+Calibration slopes of eight hospitals. Partial pooling shrinks the estimates for small sites towards
+the others.
 """
 
 import numpy as np
@@ -19,6 +20,6 @@ evidence = bcm.from_probabilities(died, 1 / (1 + np.exp(-odds)), group=site)
 figure = bcm.plot_forest(evidence, "calibration_slope", of="group", reference=1)
 
 # %%
-# The mean of all the sites there may be, and a site not seen yet.
+# Estimates for a new site:
 
 bcm.summary(evidence, ["calibration_slope", "brier"], of="new").round(3)
