@@ -3,7 +3,7 @@
 import copy
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -33,6 +33,7 @@ from bayescm.posteriors.correlated_t import correlated_t
 from bayescm.posteriors.fold_forecasts import FoldForecasts
 from bayescm.posteriors.grouped_outcomes import grouped_outcomes
 from bayescm.posteriors.score_groups import score_groups
+from bayescm.validate import fail
 
 # Posteriors without a PyMC model of the same name.
 WITHOUT_MODEL: dict[str, Callable] = {
@@ -273,6 +274,15 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         members.partially_pooled = True
         return members
 
+    def resolve_estimand(self, of: str) -> str:
+        """Return the canonical name of an estimand, or raise an error with advice."""
+        # The direct posterior can have members whose probabilities the PyMC model integrates out.
+        direct = None if of in self.estimands else self.direct
+        if direct is None or isinstance(direct, ObservedCounts):
+            return super().resolve_estimand(of)
+        check_in_model(of, direct, self.estimands)
+        return super().resolve_estimand(of)
+
     def at(self, of: str) -> Posterior:
         """Return the posterior of an estimand whose variable has fewer dims than the parameter."""
         name = self.estimands.get(of, "")
@@ -283,6 +293,17 @@ class FittedPosterior(TreeDraws, CountsPosterior):
         chosen.estimands = {"parameter": name, of: name}
         chosen.how, chosen.sampled = self.how, self.sampled
         return chosen
+
+
+def check_in_model(of: str, direct: Posterior, available: Iterable[str]) -> None:
+    """Raise an error if only the direct posterior has an estimand, not the PyMC model."""
+    if of in available or of not in (*direct.estimands, *direct.pooled_dims):
+        return
+    todo = (
+        "only the direct posterior has it: pass the evidence instead of a fit, and numbers "
+        "instead of functions as priors, e.g. `spread=1`"
+    )
+    raise fail(f"`of={of!r}` is not available for draws of the PyMC model", ..., available, todo)
 
 
 # Attributes that the posterior of a fit takes from the direct posterior of the same evidence.

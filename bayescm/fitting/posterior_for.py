@@ -152,6 +152,7 @@ def select_estimand(posterior: Posterior, of: str) -> tuple[Posterior, str]:
 
     The name of a pooled dimension refers to the parameters of its members.
     """
-    if of in posterior.pooled_dims:
-        return posterior.by(of), "parameter"
+    members = posterior.by(of) if of in posterior.pooled_dims else posterior
+    if members is not posterior:
+        return members, "parameter"
     return posterior, posterior.resolve_estimand(of)

@@ -490,7 +490,11 @@ class Posterior:
         name = "finite" if of == "fitted" and "fold" in self.pooled_dims else of
         if name not in self.estimands:
             variables = {"theta_group", *self.estimands.values()}
-            members = [dim for dim in self.pooled_dims if f"theta_{dim}" in variables]
+            members = [
+                dim
+                for dim in self.pooled_dims
+                if f"theta_{dim}" in variables and self.by(dim) is not self
+            ]
             names = [*self.estimands, *members]
             todo = suggest(of, names)
             if of == "data_set" and self.measured:

@@ -240,3 +240,25 @@ def test_a_distance_from_calibration_has_the_limits_of_the_evidence():
     assert found.sel(bound="lower") == expected.sel(bound="lower") == 0
     np.testing.assert_allclose(found, expected, atol=0.02)
     assert found.attrs["how"] == expected.attrs["how"]
+
+
+def three_classes_in_groups():
+    """Return counts of three classes in three groups."""
+    labels = ["none", "mild", "severe"]
+    tables = [[19, 2, 0], [5, 16, 0], [1, 4, 13]], [[18, 4, 5], [0, 15, 0], [1, 3, 8]]
+    return xr.DataArray(
+        [*tables, [[22, 2, 2], [2, 6, 2], [2, 4, 18]]],
+        {"group": list("abc"), "actual": labels, "predicted": labels},
+        ("group", "actual", "predicted"),
+    )
+
+
+def test_a_fit_without_the_groups_does_not_answer_for_each_of_them():
+    tree = bcm.fit(three_classes_in_groups(), spread=0.4, draws=50, random_seed=1)
+    for of in ("group", "new", "finite"):
+        with pytest.raises(ValueError, match="'typical'. Only the direct posterior has it"):
+            bcm.summary(tree, "recall[severe]", of=of)
+    with pytest.raises(ValueError, match="'population' or 'typical'.$"):
+        bcm.interval(tree, "recall[severe]", of="mean")
+    with pytest.raises(ValueError, match="direct posterior"):
+        bcm.plot_forest(tree, "recall[severe]", of="group")
