@@ -4,6 +4,7 @@ import arviz as az
 import evidence_of_types
 import numpy as np
 import pytest
+import xarray as xr
 
 import bayescm as bcm
 
@@ -256,9 +257,9 @@ def three_classes_in_groups():
 def test_a_fit_without_the_groups_does_not_answer_for_each_of_them():
     tree = bcm.fit(three_classes_in_groups(), spread=0.4, draws=50, random_seed=1)
     for of in ("group", "new", "finite"):
-        with pytest.raises(ValueError, match="'typical'. Only the direct posterior has it"):
+        with pytest.raises(ValueError, match=r"'typical'\. Only the direct posterior has it"):
             bcm.summary(tree, "recall[severe]", of=of)
-    with pytest.raises(ValueError, match="'population' or 'typical'.$"):
+    with pytest.raises(ValueError, match=r"'population' or 'typical'\.$"):
         bcm.interval(tree, "recall[severe]", of="mean")
     with pytest.raises(ValueError, match="direct posterior"):
         bcm.plot_forest(tree, "recall[severe]", of="group")
