@@ -433,7 +433,8 @@ def _with_diagonal(right, wrong, classes):
 def _spread(spread, dims):
     if callable(spread):
         prior = spread("spread")
-        if not prior.ndim:
+        given = pm.modelcontext(None).named_vars_to_dims.get("spread", dims)
+        if not prior.ndim or dims[-1] not in given:
             needed = f"the prior of spread needs the dim {dims[-1]!r}: one spread for each"
             raise ValueError(f"{needed}. Pass dims={dims[-1]!r} to its distribution.")
         return prior

@@ -18,6 +18,7 @@ from bayescm.evidence.stored import to_dataset
 from bayescm.evidence.trees import estimands_by_name, with_positive_class
 from bayescm.fitting import models_by_name, sampler_options, tree
 from bayescm.fitting import nuts as sampling
+from bayescm.fitting.fitted import check_in_model
 from bayescm.measures.labelled import of_variable
 from bayescm.validate import check_choice, check_seed, check_whole, fail
 
@@ -230,6 +231,27 @@ def fit(
     if not entry.has_cells:
         drawn[EVIDENCE_GROUP] = xr.DataTree(to_dataset(canonical))
     return tree.by_unit(drawn, posterior) if posterior is not None else drawn
+
+
+def check_estimand(
+    evidence: xr.DataArray | xr.Dataset, model: str | Callable, keywords: dict[str, Any], of: str
+) -> None:
+    """Raise an error, before sampling, if the fit of a built-in model will lack an estimand."""
+    entry = type_of(evidence)
+    canonical, function, aligned = models_by_name.prepare(entry, evidence, model, keywords)
+    direct = models_by_name.direct_posterior(function, evidence, keywords)
+    if direct is None or not entry.has_cells:
+        return
+    if of not in direct.pooled_dims:
+        direct.resolve_estimand(of)
+    with _untraced(model):
+        built = function(canonical, **aligned)
+    names = {variable.name for variable in (*built.free_RVs, *built.deterministics)}
+    members = {dim: f"theta_{dim}" for dim in direct.pooled_dims}
+    available = [
+        name for name, variable in (members | direct.estimands).items() if variable in names
+    ]
+    check_in_model(of, direct, available)
 
 
 def _tree_of_measures(posterior, entry, evidence, shape, attrs):

@@ -126,7 +126,7 @@ def _sampled(evidence, model, keywords, sampler, of):
     # Import here, because NUTS loads PyMC and direct posteriors do not need it.
     from bayescm.fitting.sampled import sampled_posterior
 
-    return sampled_posterior(evidence, model, keywords, **sampler).at(of)
+    return sampled_posterior(evidence, model, keywords, of=of, **sampler).at(of)
 
 
 def _is_pymc_model(answer) -> bool:

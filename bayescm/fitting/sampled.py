@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.fitting.fit import fit
+from bayescm.fitting.fit import check_estimand, fit
 from bayescm.fitting.fitted import TreeDraws, fitted_posterior
 from bayescm.fitting.nuts import watched
 from bayescm.fitting.recent import Recent
@@ -31,6 +31,7 @@ def sampled_posterior(
     model: str | Callable,
     keywords: dict[str, Any],
     *,
+    of: str = "parameter",
     random_seed: Any = 0,
     **options: Any,
 ) -> TreeDraws:
@@ -45,9 +46,16 @@ def sampled_posterior(
         a ``pymc.Model`` with a variable ``theta``, dims ``(..., actual, predicted)``.
     keywords : dict
         Keywords of the model.
+    of : str
+        Estimand that must be available.
     random_seed : int, optional
     **options
         ``draws`` and sampler options, as in `bayescm.fit`.
+
+    Raises
+    ------
+    ValueError
+        If the PyMC model lacks the estimand. This is checked before sampling.
 
     Warns
     -----
@@ -58,6 +66,8 @@ def sampled_posterior(
     question = (evidence, model, keywords, sampler)
     if random_seed is not None and (kept := _posteriors.find(question)):
         return kept
+    if of not in ("parameter", "predictive"):
+        check_estimand(evidence, model, keywords, of)
     if (number := _fits_ahead.get()) > 1:
         _fits_ahead.set(1)  # report only once
         if watched():

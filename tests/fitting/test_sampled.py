@@ -219,3 +219,24 @@ def test_a_direct_posterior_of_ones_own_is_a_posterior():
 )
 def test_questions_are_the_same_only_where_that_is_certain(one, other, same):
     assert sampled._is_same(one, other) is same
+
+
+def test_an_estimand_that_only_the_direct_posterior_has_is_refused_before_sampling(monkeypatch):
+    monkeypatch.setattr(sampled, "fit", lambda *_, **__: pytest.fail("sampled"))
+    tables = np.arange(1, 28).reshape(3, 3, 3)
+    sites = bcm.from_matrix(tables, labels=list("xyz")).rename(batch="group")
+    asked = {"spread": partial(pm.HalfCauchy, beta=0.5, dims="part")}
+    for of in ("new", "group", "finite"):
+        with pytest.raises(ValueError, match="numbers instead of functions as priors"):
+            bcm.interval(sites, "recall[z]", of=of, **asked)
+    with pytest.raises(ValueError, match="of='mean' is not available"):
+        bcm.interval(sites, "recall[z]", of="mean", **asked)
+    with pytest.raises(pytest.fail.Exception, match="sampled"):
+        bcm.interval(sites, "recall[z]", of="typical", **asked)
+
+
+def test_a_prior_of_the_spread_with_other_dims_is_an_error_with_the_right_ones():
+    tables = np.arange(1, 28).reshape(3, 3, 3)
+    sites = bcm.from_matrix(tables, labels=list("xyz")).rename(batch="group")
+    with pytest.raises(ValueError, match="Pass dims='part'"):
+        bcm.fit(sites, spread=partial(pm.HalfCauchy, beta=0.5, dims="actual"))
