@@ -87,8 +87,9 @@ def fixed_totals(
           positive class is the coordinate ``positive``, or else the last class.
         * Shape ``(..., C)``, sum 1: the shares of all classes.
         * A tuple ``(a, b)``: a Beta(a, b) prior of the share of the positive class of two.
-        * A function from a name to a PyMC variable: another prior, for example
-          ``lambda name: pm.LogitNormal(name, -2, 0.5)``.
+        * A function from a name to a PyMC variable: another prior, for example ``lambda name:
+          pm.LogitNormal(name, -2, 0.5, transform=pm.distributions.transforms.logodds)``. Without
+          the transform, NUTS proposes values outside (0, 1), which leads to divergences.
 
     Returns
     -------

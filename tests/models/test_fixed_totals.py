@@ -56,3 +56,16 @@ def test_pm_do_asks_for_another_prevalence():
     model = bcm.models.fixed_totals(bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
     other = pm.do(model, {"prevalence": [0.9, 0.1]})
     np.testing.assert_allclose(draw(other["theta"]).sum(-1), [0.9, 0.1])
+
+
+def test_the_recommended_prior_of_the_prevalence_has_a_transform():
+    """PyMC has no default transform for a logit-normal variable."""
+    logodds = pm.distributions.transforms.logodds
+
+    def prevalence(name):
+        return pm.LogitNormal(name, -2, 0.5, transform=logodds)
+
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    model = fixed_totals(counts, prevalence=prevalence)
+    assert model.rvs_to_transforms[model["prevalence"]] is logodds
+    assert "transform=pm.distributions.transforms.logodds" in fixed_totals.__doc__
