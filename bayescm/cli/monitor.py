@@ -229,7 +229,8 @@ def _by_measure(name, texts) -> dict[str, float]:
     for text in texts:
         measure, _, value = text.rpartition("=")
         try:
-            values[measure] = float(value)
+            number = float(value.removesuffix("%"))
+            values[measure] = number / 100 if value.endswith("%") else number
         except ValueError:
             measure = ""
         if not measure:
@@ -607,20 +608,24 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
 
     name = batch.batch_id
     keywords: dict[str, Any] = {"at": batch.at, "corrects": batch.corrects}
-    keywords["allow_empty"] = batch.allow_empty
     ledger, is_new = _ledger(source.store)
     classifier = _name_to_add_to(source, ledger)
-    columns = columns.with_defaults(tables(source.config).get(classifier, {}))
+    specific = tables(source.config).get(classifier, {})
+    keywords["allow_empty"] = batch.with_defaults(specific).allow_empty
+    columns = columns.with_defaults(specific)
     as_table = _type_of_batch(columns)
     is_named = beginning.new or classifier in names_of(source.config)
     _check_is_no_slip("classifier", classifier, ledger.classifiers(), is_named)
     with Monitor(ledger, classifier) as monitor:
         with _at_hand(columns.file) as columns.file:
-            if keywords["allow_empty"] and not _has_rows(columns.file):
+            if _has_rows(columns.file):
+                table = _read_batch(as_table, columns, ledger, classifier)
+            elif keywords["allow_empty"]:
                 table = None
                 columns.keywords()  # no column is needed
             else:
-                table = _read_batch(as_table, columns, ledger, classifier)
+                todo = "write a row for each example, or pass --allow-empty if there were none"
+                raise fail(f"{Path(columns.file).name} has no rows", ..., "", todo)
         batch.refuse_unread()
         with warnings.catch_warnings():
             # The name is a new one, as --new or the file says.
@@ -694,7 +699,8 @@ def _has_rows(path: str) -> bool:
     """Return whether a file has a row."""
     from bayescm.evidence.files import File
 
-    if Path(path).is_file() and not Path(path).stat().st_size:
+    # Other files have a header, so a file without content is the result of a failed export.
+    if path.endswith(".jsonl") and Path(path).is_file() and not Path(path).stat().st_size:
         return False
     return len(File(path).whole(1)) > 0
 

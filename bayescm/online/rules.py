@@ -58,7 +58,7 @@ delay until a real drop is detected. The docs tabulate the results.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -314,7 +314,7 @@ def _of_forecasts(series, measures, rules, rate, horizon, floor, tolerance):
 
 def _limits_of_forecasts(resolved, floor, tolerance):
     """Return the tolerances and the floors of measures of forecasts."""
-    return tolerances(resolved, tolerance), _floors(floor, resolved)
+    return tolerances(resolved, tolerance), _floors(floor, resolved, {})
 
 
 def tolerances(resolved: Any, tolerance: Any) -> dict[str, float]:
@@ -1037,13 +1037,27 @@ def check_rate(rate: float, horizon: int) -> None:
         raise fail("`horizon` must be a number of batches, 1 or more", horizon, "", todo)
 
 
-def _floors(floor, measures):
+def _floors(floor, measures, scale):
     """Return the floors by the names of the monitored measures."""
     if floor is None:
         return {}
     if not isinstance(floor, Mapping):
         floor = dict.fromkeys([measure.__name__ for measure in measures], floor)
-    return _limits("floor", floor, measures, lambda size: check_number("floor", size, usual=0.8))
+    return _limits("floor", floor, measures, partial(_check_floor, scale=scale))
+
+
+def _check_floor(size, measure, scale):
+    """Return a floor in the range of the measure; ``scale`` has the ends of the item scores."""
+    size = check_number("floor", size, usual=0.8)
+    low, high = measure.range
+    if (low, high) == (-np.inf, np.inf):
+        low, high = scale.get("lowest", low), scale.get("highest", high)
+    if low <= size <= high:
+        return size
+    todo = "pass e.g. 0.8 or 80%" if high <= 1 else "pass a value in this range"
+    name = measure.__name__
+    what = f"The floor of {name} must be between {low:g} and {high:g}"
+    raise fail(what, size, "", todo)
 
 
 def _floors_of_values(floor, measures, series):
@@ -1053,7 +1067,7 @@ def _floors_of_values(floor, measures, series):
     The array has the shape of the measure, with NaN for values without a floor.
     """
     if not isinstance(floor, Mapping):
-        return _floors(floor, measures)
+        return _floors(floor, measures, series.tables.attrs)
     plain, single = dict(floor), {}
     of_measures = {measure.__name__ for measure in measures}
     for measure in measures:
@@ -1061,12 +1075,12 @@ def _floors_of_values(floor, measures, series):
         here = [name for name in floor if name in names and name not in of_measures]
         if found := {names.index(name): plain.pop(name) for name in here}:
             single[measure] = found
-    floors = _floors(plain, measures)
+    floors = _floors(plain, measures, series.tables.attrs)
     for measure, found in single.items():
         of_all = floors.get(measure.__name__, np.nan)
         array = np.full(_shape_of_value(series, measure), of_all)
         for place, size in found.items():
-            array.flat[place] = check_number("floor", size, usual=0.8)
+            array.flat[place] = _check_floor(size, measure, series.tables.attrs)
         floors[measure.__name__] = array
     return floors
 
@@ -1088,7 +1102,7 @@ def floor_of(floor: Any, name: str, label: str) -> float | None:
     return floor[label] if label in floor else next(of_measure, None)
 
 
-def _check_tolerance(size):
+def _check_tolerance(size, measure):
     if not isinstance(size, int | float | np.number) or not 0 <= size < np.inf:
         raise fail("A tolerance must be a number >= 0", size, "", "pass 0.02")
     return float(size)
@@ -1107,7 +1121,7 @@ def _limits(noun, limits, measures, check):
                 names,
                 "add the measure to the monitor",
             )
-        by_name |= dict.fromkeys([names[index] for index in indices], check(size))
+        by_name |= {names[index]: check(size, measures[index]) for index in indices}
     return by_name
 
 

@@ -476,7 +476,7 @@ def test_item_scores_are_imported_from_any_table(run, tmp_path):
         (
             "batch,item,s\na,1,0.5\nb,1,x\n",
             ("--score", "s", "--range", "0,1"),
-            "column 's' of m.csv has text where a number belongs: 'x'",
+            "Column 's' of m.csv has text where a number belongs: 'x'",
         ),
     ],
 )
@@ -539,3 +539,28 @@ def test_history_has_a_measure_without_classes_once(run, tmp_path):
     found = table[["step", "class", "measure"]].fillna("").values.tolist()
     each = [["", "accuracy"], *[[label, "recall"] for label in "012"]]
     assert found == [[step, *row] for step in (0, 1) for row in each]
+
+
+def test_empty_files_of_one_classifier_are_quiet_days_but_a_failed_export_is_not(run, tmp_path):
+    (tmp_path / "none.csv").write_text("actual,predicted\n")
+    (tmp_path / "failed.csv").write_text("")
+    store = ("--store", "e.db", "--classifier", "spam")
+    assert run("add", "a.csv", "--batch", "a", "--positive", "sick", "--new", *store)[0] == 0
+    code, said = run("add", "none.csv", "--batch", "b", *store)
+    assert (code, "pass --allow-empty" in said.err) == (2, True), said.err
+    (tmp_path / "monitor.toml").write_text("[classifiers.spam]\nallow_empty = true\n")
+    assert "no examples, recorded" in run("add", "none.csv", "--batch", "b", *store)[1].out
+    code, said = run("add", "failed.csv", "--batch", "c", *store)
+    assert (code, "the file is empty" in said.err) == (2, True), said.err
+
+
+def test_a_floor_outside_the_range_of_its_measure_is_an_error(run, tmp_path):
+    assert run("add", "a.csv", "--batch", "a", "--positive", "sick", "--store", "e.db")[0] == 0
+    code, said = run("alarms", "--store", "e.db", "--floor", "recall=80")
+    assert (code, "floor of recall must be between 0 and 1" in said.err) == (2, True), said.err
+    assert run("alarms", "--store", "e.db", "--floor", "recall=80%")[0] == 0
+    with bcm.online.Monitor(str(tmp_path / "m.db"), "marks") as monitor:
+        monitor.add("a", bcm.from_item_scores([2, 3, 4, 5], range=(1, 5)))
+        assert len(monitor.alarms(floor=5)) == 0
+        with pytest.raises(ValueError, match="floor of mean must be between 1 and 5"):
+            monitor.alarms(floor={"mean": 6})
