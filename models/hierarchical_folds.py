@@ -156,7 +156,7 @@ References
 Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning, 52,
 239-281. doi:10.1023/A:1024068626366
 
-Buhlmann, P. & Yu, B. (2002). Analyzing bagging. Annals of Statistics, 30, 927-961.
+Bühlmann, P. & Yu, B. (2002). Analyzing bagging. Annals of Statistics, 30, 927-961.
 doi:10.1214/aos/1031689014
 
 Bengio, Y. & Grandvalet, Y. (2004). No unbiased estimator of the variance of K-fold

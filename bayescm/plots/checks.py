@@ -215,7 +215,9 @@ def plot_diagnostics(
     figure = collection.viz["figure"].item()
     with closed_on_failure(figure):
         _title_chains(collection, values, display_names)
-        chains = f"{values.sizes['chain']} chains, {int(stats['diverging'].sum())} divergences"
+        number = int(stats["diverging"].sum())
+        s = "" if number == 1 else "s"
+        chains = f"{values.sizes['chain']} chains, {number} divergence{s}"
         Canvas(figure, figure.axes, True).heading(
             chains, style.positive_class(fitted, positive, display_names)
         )

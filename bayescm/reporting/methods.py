@@ -46,7 +46,9 @@ def of_counts(model: Any, prior: np.ndarray | None, seed: int, posterior: Any = 
 def of_fit(tree: xr.DataTree, prior: np.ndarray | None, posterior: Any) -> dict:
     """Return the same facts for a fit, with diagnostics of its chains."""
     sizes, method = tree["posterior"].sizes, tree.attrs.get("sampling_method", "sampled")
-    draws = f"{sizes['chain']} chains of {sizes['draw']}, {method}"
+    draws = f"{sizes['chain']} chains of {sizes['draw']} draws, {method}"
+    if method != "nuts" and "sampling_method" in tree.attrs:
+        draws = f"{sizes['chain'] * sizes['draw']:,} draws ({method})"
     model = _name(tree.attrs.get("model", "not named"))
     facts = {"Model": model, "Prior": _describe(prior, posterior), "Draws": draws}
     return facts | diagnostics(tree) | versions("pymc", "arviz")
@@ -129,8 +131,9 @@ def diagnostics(tree: xr.DataTree) -> dict:
     diverging = tree["sample_stats"].get("diverging")
     divergences = 0 if diverging is None else int(diverging.sum())
     worst, least = table["r_hat"].max(), table["ess_bulk"].min()
+    s = "" if divergences == 1 else "s"
     return {
-        "Diagnostics": f"{divergences} divergences, r-hat up to {worst:.3f}, ESS from {least:.0f}"
+        "Diagnostics": f"{divergences} divergence{s}, r-hat up to {worst:.3f}, ESS from {least:.0f}"
     }
 
 

@@ -22,6 +22,7 @@ _GREEK = {
     "beta": "β",
     "gamma": "γ",
     "delta": "δ",
+    "epsilon": "ε",
     "varepsilon": "ε",
     "eta": "η",
     "theta": "θ",
@@ -35,6 +36,7 @@ _GREEK = {
     "Sigma": "Σ",
     "tau": "τ",
     "phi": "φ",
+    "chi": "χ",
     "omega": "ω",
 }
 _SIGNS = {
@@ -47,6 +49,7 @@ _SIGNS = {
     "times": " × ",
     "le": " ≤ ",
     "ge": " ≥ ",
+    "ne": " ≠ ",
     "in": " ∈ ",
     "infty": "∞",
     "sum": "sum",
@@ -61,7 +64,11 @@ _SIGNS = {
     "}": "}",
 }
 _NAMES = re.compile(r"\\(?:mathrm|mathbf|text|texttt|operatorname|mathcal)\{([^{}]*)\}")
-_FRACTION = re.compile(r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}|\\t?frac\s?(\w)\s?(\w)")
+# The arguments of these commands are innermost braces, or single letters.
+_ARGUMENT = r"\s*(?:\{([^{}]*)\}|(\w))"
+_FRACTION = re.compile(rf"\\t?frac{_ARGUMENT}{_ARGUMENT}")
+_ROOT = re.compile(rf"\\sqrt{_ARGUMENT}")
+_LETTER = re.compile(rf"\\({'|'.join(_GREEK)})(?![a-zA-Z])")
 _SIZES = re.compile(r"\\(?:[bB]igg?[lr]?|left|right|textstyle|displaystyle)(?![a-zA-Z])")
 _COMMAND = re.compile(r"\\([a-zA-Z]+|[,;{}])")
 _POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -121,11 +128,21 @@ def plain_formula(formula: str) -> str:
     --------
     >>> print(plain_formula(r"\theta_k &\sim \mathrm{Beta}(a, \tfrac{1}{2})"))
     θ_k ~ Beta(a, 1/2)
+    >>> print(plain_formula(r"\frac{s_{m} u}{\sqrt{n_j + \sqrt\chi}} z"))
+    (s_m u)/(sqrt(n_j + sqrt(χ))) z
     """
     text = _SIZES.sub("", " ".join(formula.split()).replace("&", " ").replace("~", " "))
-    for _ in range(3):  # for nested fractions and names
+    text = _LETTER.sub(lambda match: _GREEK[match[1]], text)
+    text = re.sub(r"(?<=[\w)}])\s*(?=\\(?:sqrt|t?frac))", " ", text)
+    before = ""
+    while text != before:  # from the inner braces to the outer ones
+        before = text
         text = _NAMES.sub(r"\1", text)
+        text = re.sub(r"([_^])\{\s*(\w+)\s*\}", r"\1\2", text)
+        text = re.sub(r"([_^])\{([^{}\\]*)\}", r"\1(\2)", text)
+        text = _ROOT.sub(lambda match: f"sqrt({(match[1] or match[2]).strip()})\0", text)
         text = _FRACTION.sub(_quotient, text)
+    text = re.sub(r"\0+(?=\w)", " ", text).replace("\0", "")
     text = re.sub(r"\\bar\s*\{?(\w)\}?", "\\1\u0304", text)
     text = re.sub(r"\\(?:hat|tilde)\s*\{?(\w)\}?", r"\1", text)
     text = _COMMAND.sub(_sign, text)
@@ -136,8 +153,8 @@ def plain_formula(formula: str) -> str:
 
 
 def _quotient(match):
-    first, second = (match[1], match[2]) if match[3] is None else (match[3], match[4])
-    return "/".join(part if part.isalnum() else f"({part})" for part in (first, second))
+    parts = ((match[1] or match[2]).strip(), (match[3] or match[4]).strip())
+    return "/".join(part if part.isalnum() else f"({part})" for part in parts) + "\0"
 
 
 def _sign(match):

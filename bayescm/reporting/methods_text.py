@@ -25,6 +25,7 @@ from bayescm.evidence.clusters_and_slices import clusters_of
 from bayescm.evidence.registry import is_members
 from bayescm.fitting.fitted import TreeDraws
 from bayescm.fitting.models_by_name import is_ours
+from bayescm.fitting.posterior_for import select_estimand
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.display_names import (
     DisplayNames,
@@ -35,7 +36,7 @@ from bayescm.measures.display_names import (
 from bayescm.reporting import methods
 from bayescm.reporting.methods import today
 from bayescm.reporting.methods_formats import FORMATS, in_format, merged
-from bayescm.reporting.symbols import SYMBOLS
+from bayescm.reporting.symbols import OF_MANY_CLASSES, SYMBOLS
 from bayescm.validate import check_choice, check_kind, check_prob, fail
 
 _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
@@ -197,6 +198,9 @@ def methods_paragraph(
             name: recipe_of(of_data_set, measures, settings, keywords)
             for name, of_data_set in data_sets.items()
         }
+        for recipe in recipes.values():
+            if of != "parameter" and _tree_of(recipe) is not None:
+                select_estimand(recipe.posterior, of)  # raises an error if the fit lacks it
         table = pd.concat([recipe.table for recipe in recipes.values()])
         facts = _common_facts({name: recipe.facts() for name, recipe in recipes.items()})
         tables = (table, *_comparisons(recipes.values()))
@@ -208,7 +212,17 @@ def methods_paragraph(
         parts = [_design({name: r.evaluation().sentences for name, r in recipes.items()})]
         parts += [_of_measures(names, next(iter(recipes.values())).type)]
         parts += [_of_classes_left_out(table)]
-        parts += [_of_model(name, entries, first=name == models[0]) for name in models]
+        many = any(_n_classes(recipe) > 2 for recipe in recipes.values())
+        parts += [
+            _of_model(
+                name,
+                entries,
+                first=name == models[0],
+                many=many,
+                values=_values(name, recipes.values()) if name == models[0] else {},
+            )
+            for name in models
+        ]
         parts += [] if models else ["The model is [describe the model and its priors here]."]
         parts += dict.fromkeys(_of_sampling(tree, entries) for tree in trees if tree is not None)
         facts |= {} if models else {"Prior": ""}
@@ -217,9 +231,10 @@ def methods_paragraph(
         kinds = facts.get("Intervals", _KINDS[kind])
         parts.append(_of_intervals(facts, prob, kinds, table, measured))
         parts.append(_of_estimand(of, table, next(iter(recipes.values()))))
-        seeds = [tree.attrs["random_seed"] for tree in trees if _has_seed(tree)]
-        of_call = random_seed if is_seeded and not any(tree is not None for tree in trees) else None
-        parts.append(_of_software(seeds[0] if seeds else of_call))
+        fits = [tree for tree in map(_tree_of, recipes.values()) if tree is not None]
+        seeds = [tree.attrs["random_seed"] for tree in fits if "random_seed" in tree.attrs]
+        seeds += [random_seed] if is_seeded and len(fits) < len(recipes) else []
+        parts.append(_of_software(list(dict.fromkeys(map(str, seeds)))))
     entries |= {name: entry for name, entry in _SOFTWARE.items() if name in ("numpy", "scipy")}
     version = importlib.metadata.version("bayescm")
     software = _SOFTWARE["bayescm"].replace("VERSION", version)
@@ -338,10 +353,6 @@ def _is_own(model):
     return callable(model) and not is_ours(model)
 
 
-def _has_seed(tree):
-    return tree is not None and "random_seed" in tree.attrs
-
-
 def _tree_of(recipe):
     """Return the tree that contains the results of a recipe, or None."""
     posterior = getattr(recipe, "posterior", None)
@@ -376,18 +387,70 @@ def _of_sampling(tree, entries):
     return " ".join(words)
 
 
-def _of_model(name, entries, *, first):
+def _n_classes(recipe):
+    return getattr(recipe, "counts", recipe.evidence).sizes.get("actual", 0)
+
+
+_DEFAULT = re.compile(r"\$\\texttt\{(?P<name>\w+)\}\$(?P<be> is)? (?P<value>[\d.]+\d|\d)")
+
+
+def _values(name, recipes):
+    """Return the values of the keywords of a model that differ from the defaults in its clause."""
+    found: dict[str, dict[str, None]] = {}
+    for match in _DEFAULT.finditer(SYMBOLS[name]):
+        for recipe in recipes:
+            value = _value(match["name"], recipe)
+            text = match["value"] if value is None else value
+            found.setdefault(match["name"], {})[text] = None
+        if {*found[match["name"]]} == {match["value"]}:
+            del found[match["name"]]
+    return {keyword: " or ".join(texts) for keyword, texts in found.items()}
+
+
+def _value(keyword, recipe):
+    """Return the value of a keyword of the model in words, or None for the default."""
+    tree = _tree_of(recipe)
+    if tree is not None:
+        value = json.loads(tree.attrs.get("model_keywords", "{}")).get(keyword)
+    else:
+        of_posterior = getattr(getattr(recipe, "posterior", None), keyword, None)
+        value = recipe.keywords.get(keyword, of_posterior)
+    if isinstance(value, int | float):
+        return f"{value:.6g}"
+    if value is None:
+        return None
+    is_prior = callable(value) or isinstance(value, str)
+    return "replaced by another prior" if is_prior else "given by the analyst"
+
+
+def _with_values(clause, values):
+    """Return a clause with the values of keywords instead of the defaults."""
+    if not values:
+        return clause
+
+    def given(match):
+        be, value = match["be"] or "", values.get(match["name"], match["value"])
+        return rf"$\texttt{{{match['name']}}}${be} {value}"
+
+    return _DEFAULT.sub(given, clause).removesuffix(" by default")
+
+
+def _of_model(name, entries, *, first, many=False, values=None):
     text = ast.get_docstring(ast.parse(_file(name).read_text(encoding="utf-8"))) or ""
     head = " ".join(text.split("\n\n")[0].split()).rstrip(".").removeprefix("Model ")
-    references = _references(text)
+    # The references of such a model are for two classes.
+    differs = many and name in OF_MANY_CLASSES
+    references = {} if differs else _references(text)
     entries |= references
     cited = rf"~\cite{{{','.join(references)}}}" if references else ""
     subject = "The model is" if first else "Differences between two classifiers use another model,"
     written = escape_latex(name.replace("_", " "))
     lines = [f"{subject} {written} ({escape_latex(_inside(head))}){cited}."]
-    if formula := _formula(text):
+    formula = _formula(text.partition("With C > 2 classes:")[2] if differs else text)
+    if formula:
+        clause = (OF_MANY_CLASSES if differs else SYMBOLS)[name]
         lines[0] = lines[0].removesuffix(".") + ":"
-        lines += [r"\begin{align*}", formula, r"\end{align*}", f"{SYMBOLS[name]}."]
+        lines += [r"\begin{align*}", formula, r"\end{align*}", f"{_with_values(clause, values)}."]
     return "\n".join(lines)
 
 
@@ -414,7 +477,8 @@ def _references(text):
         if match is None:
             continue
         rest, _, doi = match["rest"].partition("doi:")
-        surname = re.sub(r"[^a-z]", "", match["authors"].split(",")[0].lower())
+        letters = unicodedata.normalize("NFD", match["authors"].split(",")[0].lower())
+        surname = re.sub(r"[^a-z]", "", letters)
         # An author may have several works in the same year.
         word = next(filter(_KEY_WORD.match, match["title"].lower().split()), "")
         key = f"{surname}{match['year']}{re.sub('[^a-z]', '', word)}"
@@ -490,7 +554,7 @@ def _of_estimand(of, table, recipe):
     """Describe the estimand of the intervals, which may be the default."""
     if of == "parameter" and "of" in table:
         of = table["of"].iloc[0]
-    dims = recipe.evidence.dims
+    dims = getattr(recipe, "counts", recipe.evidence).dims
     members = next((f"{dim}s" for dim in ("group", "fold") if dim in dims), recipe.type.unit)
     if recipe.type.name in ("probabilities",):
         members = "sites" if "group" in recipe.evidence else recipe.type.unit
@@ -502,13 +566,14 @@ def _of_estimand(of, table, recipe):
 
 def _of_intervals(facts, prob, kind, table, measured):
     prior = f" The prior is: {facts['Prior']}." if facts.get("Prior") else ""
-    draws = f" from {facts['Draws']}" if "Draws" in facts else ""
     ways = dict.fromkeys(way for how in table["how"] for way in _ways(str(how).partition(";")[0]))
     how = " or ".join(ways)
+    if "Draws" in facts:
+        how = f"from {facts['Draws']}" if how == "from draws" else f"{how} from {facts['Draws']}"
     mass = f"{100 * prob:.4g}%"
     return escape_latex(
         f"We report {mass} {kind} intervals of the posterior distribution of {measured}, "
-        f"computed {how}{draws}.{prior}"
+        f"computed {how}.{prior}"
     )
 
 
@@ -526,11 +591,12 @@ def _ways(how):
     return [f"from {how}" if how.startswith("draws") else f"by {how}"]
 
 
-def _of_software(random_seed):
+def _of_software(seeds):
     numbers = {name: importlib.metadata.version(name) for name in ("bayescm", "numpy", "scipy")}
     programs = ", ".join(
         rf"{escape_latex(name)} {escape_latex(number)}~\cite{{{name}}}"
         for name, number in numbers.items()
     )
-    seed = "" if random_seed is None else f"; the seed of random draws is {random_seed}"
+    be = "seed of random draws is" if len(seeds) == 1 else "seeds of random draws are"
+    seed = f"; the {be} {', '.join(seeds)}" if seeds else ""
     return f"Computations were done in Python {platform.python_version()} with {programs}{seed}."

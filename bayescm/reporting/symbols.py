@@ -7,6 +7,20 @@ paragraphs use these clauses.
 _CELLS = r"$\theta$ are the probabilities of the cells"
 _PRIOR = r"$\lambda$ are the prior pseudo-counts"
 
+# Clauses of models whose formula differs with more than two classes.
+OF_MANY_CLASSES = {
+    "hierarchical_groups": r"where $\pi$ are the shares of the $C$ classes in the typical group, "
+    r"$a_i$ is the probability that an example of class $i$ is classified correctly there, "
+    r"$e_i$ are the shares of the other classes among the errors of class $i$, $\lambda_{ij}$ are "
+    r"the prior pseudo-counts by actual and predicted class ($+$ denotes a sum), $\tau$ are the "
+    r"standard deviations between groups on the logit scale, a separate one for the shares, for "
+    r"each $a_i$ and for each $e_i$, $w$ are the corresponding weights, $n_g$ is the number of "
+    r"examples in group $g$, $\text{totals}_{gi}$ is the number of these of class $i$, "
+    r"$\text{right}_{gi}$ is the number of these that are classified correctly, "
+    r"$\text{errors}_{gi}$ are the numbers of the other predictions, and $\texttt{spread}$ is 1 by "
+    r"default",
+}
+
 SYMBOLS = {
     "averaged_folds": r"where $\theta_k$ are the probabilities of the cells in fold $k$ of "
     r"$M$, $n_k$ is the number of its test examples, and $\lambda$ are the prior pseudo-counts "

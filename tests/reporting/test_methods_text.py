@@ -1,5 +1,6 @@
 """The methods paragraph: what is in it, that its LaTeX and BibTeX hold together."""
 
+import ast
 import re
 
 import numpy as np
@@ -12,7 +13,7 @@ from bayescm.measures import catalogue, curves, probabilities
 from bayescm.posteriors.base import Posterior
 from bayescm.reporting import methods_text
 from bayescm.reporting.methods_formats import in_format, merged
-from bayescm.reporting.symbols import SYMBOLS
+from bayescm.reporting.symbols import OF_MANY_CLASSES, SYMBOLS
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 FOLD = {"fold": np.arange(80) // 2 % 4}
@@ -56,7 +57,7 @@ def test_paired_folds_have_the_models_of_both():
     text = bcm.methods_paragraph(outcomes(FOLD), "accuracy").text
     assert "Cross-validation with 4 folds" in text
     assert "The model is hierarchical folds" in text
-    assert "Differences between two classifiers use another model,  correlated t" in text
+    assert "Differences between two classifiers use another model, correlated t" in text
 
 
 def test_display_names():
@@ -277,3 +278,50 @@ def test_a_key_is_one_work_in_all_models():
         methods_text._of_model(name, entries, first=True)
         for key, entry in entries.items():
             assert works.setdefault(key, entry) == entry
+
+
+def groups(classes):
+    """Return counts of a number of classes in three groups."""
+    tables = np.arange(1, 3 * classes**2 + 1).reshape(3, classes, classes)
+    labels = list("xyz")[:classes]
+    return bcm.from_matrix(tables, labels=labels, positive="y").rename(batch="group")
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_formula_of_groups_is_for_the_number_of_classes_and_has_the_given_spread(classes):
+    asked = {"of": "new", "spread": 0.4, "random_seed": 7, "draws": 500}
+    text = bcm.methods_paragraph(groups(classes), "recall[y]", format="text", **asked).text
+    assert "spread is 0.4." in text
+    assert "by default" not in text
+    assert ("Reitsma" in text) == ("MvNormal" in text) == (classes == 2)
+    assert ("BetaBinomial" in text) == (classes == 3)
+    assert "the seed of random draws is 7" in text
+
+
+def test_symbols_of_many_classes_are_defined():
+    for name, clause in OF_MANY_CLASSES.items():
+        whole = ast.get_docstring(ast.parse(methods_text._file(name).read_text(encoding="utf-8")))
+        formula = methods_text._formula(whole.partition("With C > 2 classes:")[2])
+        defined = symbols(" ".join(re.findall(r"\$([^$]+)\$", clause)))
+        assert symbols(formula) - defined - {"j"} == set()
+
+
+def test_a_fit_has_the_seed_and_the_keywords_of_its_own(tmp_path):
+    bcm.save(bcm.fit(groups(3), spread=0.4, draws=50, random_seed=20251), tmp_path / "h.nc")
+    tree = bcm.load(tmp_path / "h.nc")
+    text = bcm.methods_paragraph(tree, "recall[y]", of="typical", format="text").text
+    assert "the seed of random draws is 20251" in text
+    assert "spread is 0.4." in text
+    assert "computed from 200 draws (importance)" in text
+    assert "a typical one of the groups" in text
+    with pytest.raises(ValueError, match="of='new' is not available"):
+        bcm.methods_paragraph(tree, "recall[y]", of="new")
+
+
+def test_formulas_in_text_keep_roots_and_fractions():
+    entries: dict = {}
+    latex = methods_text._of_model("paired_folds", entries, first=True)
+    text = in_format(latex, entries, "text")
+    assert "(s_m)/(u sqrt(n_j)) sqrt(ρ_m + (1 - ρ_m)/K) (sqrt(χ) z_j + sqrt(1 - χ) z_mj)" in text
+    latex = methods_text._of_model("hierarchical_folds", entries, first=True)
+    assert "Bühlmann" in in_format(latex, entries, "text")
