@@ -119,7 +119,7 @@ def best(
     counts, actual, predicted = arrays(flat)
     if (counts % 1).any():
         raise fail(
-            "Resampling needs whole examples, but the counts are weighted",
+            "Resampling needs unweighted examples, but the counts are weighted",
             ...,
             "",
             "leave `weights` out",

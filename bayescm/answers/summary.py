@@ -315,7 +315,7 @@ def _warn_of_accuracy(table, accuracy):
         return
     name = table.loc[table["error"].idxmax(), "measure"]
     warnings.warn(
-        f"accuracy={accuracy:g} is not reached: the numerical error of "
+        f"accuracy={accuracy:g} was not achieved: the numerical error of "
         f"{display_name(name)} is {worst:.1g}. accuracy applies to functions of "
         "Dirichlet tables; for other estimates, increase draws=.",
         UserWarning,

@@ -333,7 +333,7 @@ class Preferences(Options):
         bool | None,
         option(
             "--ordered",
-            "Declare that the left system was shown first. Default: if both orders occur.",
+            "The left system was shown first. Default: true if a pair occurs in both orders.",
             _ITEMS,
         ),
     ] = None
@@ -377,7 +377,7 @@ class Raters(Options):
     ] = None
     gold: Annotated[
         str | None,
-        column("--gold", "Column of the ground truth, empty where it is not known.", _TRUTH),
+        column("--gold", "Column of the ground truth, empty if it is unknown.", _TRUTH),
         BelongsWith("--raters"),
     ] = None
 

@@ -539,7 +539,7 @@ def item_counts(options: Any) -> Any:
         of_item = rows.set_index(names["item"])
         if of_item.index.has_duplicates or {*of_item.index} != {*items}:
             raise fail(
-                f"System {name!r} has other items than {next(iter(systems))!r}, or an item twice",
+                f"System {name!r} does not have the items of {next(iter(systems))!r}, each once",
                 ...,
                 "",
                 "the file needs one row for each item and system",

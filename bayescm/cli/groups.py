@@ -160,7 +160,7 @@ class Slices(Options):
         float,
         option(
             "--delta",
-            "Distance from the mean beyond which a slice is bad, without --threshold.",
+            "Distance from the mean beyond which a slice is bad, if --threshold is not given.",
             QUESTION,
             "NUMBER",
         ),

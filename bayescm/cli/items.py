@@ -102,7 +102,7 @@ class ScoreQuestion(ItemTable, Question):
         float | None,
         option(
             "--difference",
-            "Plan the number of items to show this difference of two systems.",
+            "Plan the number of items needed to detect this difference between two systems.",
             QUESTION,
             "NUMBER",
         ),
@@ -119,7 +119,9 @@ class AnswerQuestion(ItemTable, Question):
 
     plan: Annotated[
         bool,
-        option("--plan", "Print the widths of intervals with more items or attempts.", QUESTION),
+        option(
+            "--plan", "Print how wide the intervals would be with more items or attempts.", QUESTION
+        ),
     ] = False
 
 

@@ -43,7 +43,7 @@ def counts(columns: Any, batch: str, at: str | None) -> xr.DataArray:
     if len(cells) > 1 and columns.predicted not in names:
         absent = ", ".join(cell.upper() for cell in _CELLS if cell not in cells)
         todo = "add the columns, with zeros for a class that was not tested"
-        raise fail(f"{Path(columns.file).name} lacks the columns {absent}", ..., "", todo)
+        raise fail(f"{Path(columns.file).name} lacks {absent}", ..., "", todo)
     table = evidence.counts(columns, predicted=columns.predicted, by={"batch": batch})
     ids = table["batch"].values
     if at is not None:

@@ -184,7 +184,7 @@ class Rules(Options):
         int | None,
         option(
             "--reference",
-            "Number of first batches to compare later ones with.",
+            "Number of initial batches that later ones are compared with.",
             _ALARMS,
             "N",
         ),
@@ -385,8 +385,8 @@ class Batch(Options):
         str | None,
         option(
             "--at",
-            "Time of the batch (ISO 8601, UTC). Default: its name, if it is a time such as "
-            "2026-01-31, or now.",
+            "Time of the batch (ISO 8601, UTC). Default: its name if it is a time such as "
+            "2026-01-31, otherwise now.",
             _BATCH,
             "TIME",
         ),
@@ -519,7 +519,12 @@ class Predictions(BatchClasses, Separators):
     ] = None
     gold: Annotated[
         str | None,
-        option("--gold", "Column of gold labels, partly empty.", _COLUMNS, "COLUMN"),
+        option(
+            "--gold",
+            "Column of gold labels, which may be empty for some examples.",
+            _COLUMNS,
+            "COLUMN",
+        ),
         BelongsWith("--raters"),
     ] = None
     judge: Annotated[
@@ -917,7 +922,7 @@ class ManyBatches(Options):
         str | None,
         option(
             "--at-column",
-            "Column of batch times (ISO 8601, UTC). Default: the names if they are times.",
+            "Column of batch times (ISO 8601, UTC). Default: the batch names, if they are times.",
             _BATCH,
             "COLUMN",
         ),
@@ -996,7 +1001,7 @@ class ClassChanges(Options):
         str | None,
         option(
             "--challenge",
-            "Challenge whose classes change, instead of a classifier.",
+            "Change the classes of this challenge instead of a classifier.",
             _LEDGER,
             "NAME",
         ),

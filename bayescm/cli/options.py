@@ -381,7 +381,7 @@ class Covariates(Options):
         list[str] | None,
         option(
             "--covariate",
-            "Column of studies and its typical value, e.g. year=2000. Repeat for several.",
+            "Covariate of the studies and its typical value, e.g. year=2000. Repeat for several.",
             MODEL,
             "NAME=VALUE",
         ),

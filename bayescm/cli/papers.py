@@ -9,7 +9,7 @@ from bayescm.cli.options import Options, Output, command
 
 
 class Simulation(Options):
-    """Which table of a paper is simulated, how often, where and from which data."""
+    """Table of a paper to simulate, number of replications, processes and data."""
 
     name: Annotated[
         str,

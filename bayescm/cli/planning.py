@@ -289,7 +289,7 @@ class Budget(Options):
         Path | None, option("--out -o", "Output file for the chosen rows (.csv).", OUTPUT, "FILE")
     ] = None
     seed: Annotated[
-        int, option("--seed", "Seed of the choice within a stratum.", QUESTION, "N")
+        int, option("--seed", "Random seed for choosing examples within a stratum.", QUESTION, "N")
     ] = 0
 
 

@@ -111,7 +111,7 @@ class Document(Options):
         Path | None,
         option(
             "--bib",
-            "BibTeX file of the methods text. An existing file is extended.",
+            "BibTeX file for the references of the methods text. An existing file is extended.",
             OUTPUT,
             "FILE",
         ),
@@ -129,7 +129,9 @@ class Document(Options):
     ] = None
     rope: Annotated[
         float,
-        option("--rope", "Differences below this are treated as equivalent.", QUESTION, "WIDTH"),
+        option(
+            "--rope", "Differences smaller than this are treated as negligible.", QUESTION, "NUMBER"
+        ),
         BelongsWith("several classifiers"),
     ] = 0.0
 

@@ -34,11 +34,11 @@ class Curve(Options):
 
     kind: Annotated[
         Literal["roc", "pr", "threshold"],
-        option("--kind", "ROC, precision-recall, or a measure by threshold.", QUESTION),
+        option("--kind", "ROC, precision-recall, or a measure against the threshold.", QUESTION),
     ] = "roc"
     measure: Annotated[
         str,
-        option("--measure -m", "Measure by threshold, e.g. f1 or mcc.", QUESTION),
+        option("--measure -m", "Measure to plot against the threshold, e.g. f1 or mcc.", QUESTION),
         BelongsWith("--kind threshold"),
     ] = "f1"
     pointwise: Annotated[
@@ -233,7 +233,7 @@ class Decision(Options):
         float | None,
         option(
             "--promise",
-            "Largest acceptable risk of answered examples, e.g. 0.05; others abstain.",
+            "Largest acceptable error rate among answered examples, e.g. 0.05.",
             QUESTION,
         ),
     ] = None

@@ -623,7 +623,7 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
         number = evidence["correct"].notnull().sum("attempt")
         where = number.where(number == 0, drop=True)
         todo = "leave the item out, or count its answers as wrong"
-        raise fail("Item {} has no attempt", where["item"].values.ravel()[0], "", todo)
+        raise fail("Item {} has no attempts", where["item"].values.ravel()[0], "", todo)
     if "answer" in evidence:
         check_answers(evidence)
     if "group" in evidence.coords:

@@ -366,7 +366,7 @@ def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> x
             f"Only some of the evidence has the dimension {dim}",
             ...,
             "",
-            "give it to all the evidence, or choose another dimension",
+            "add it to the rest, or choose another dimension",
         )
     if not any(has):
         named = zip(members, names_of(members, dim, names), strict=True)

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 
 from bayescm.evidence.counts import CELLS, DESIGN
+from bayescm.evidence.evidence_type import number_of
 from bayescm.evidence.folds import group_effects
 from bayescm.evidence.outcomes import from_classifiers
 from bayescm.evidence.parallel import parallel, progress_bar
@@ -174,7 +175,9 @@ def cross_predictions(
     labels = labels_of(y)
     splits = splits_of(cv, X, y, groups, random_state)
     if len(splits) < 2:
-        raise fail("A cross-validation needs two or more splits", len(splits), "", "pass `cv=10`")
+        raise fail(
+            "Cross-validation needs at least two splits", len(splits), "", "pass e.g. `cv=10`"
+        )
     answers = _fit_all(
         [(classifier, X, y, *split) for classifier in estimators.values() for split in splits],
         n_jobs,
@@ -339,8 +342,8 @@ def _check_failures(estimators, rows, numbering, parts):
         f"{name} failed on repeat {repeat}, fold {fold}, with {type(cause).__name__}: {cause}",
         ...,
         "",
-        f"fix the estimator or change the splits ({len(failures)} fits failed; the "
-        "other predictions are in the attribute predictions of this error)",
+        f"fix the estimator or change the splits; {number_of(len(failures), 'fits')} failed, and "
+        "the attribute predictions of this error contains the other predictions",
     )
     error.predictions = dict(zip(estimators, parts, strict=True))  # type: ignore[attr-defined]
     raise error from cause

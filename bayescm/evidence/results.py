@@ -278,7 +278,12 @@ def as_results(evidence: xr.Dataset) -> xr.Dataset:
         )
     share = evidence["test_share"].item()
     if not 0 < share < 1:
-        raise fail("`test_share` must be between 0 and 1", share, "", "pass `test_share=0.1`")
+        raise fail(
+            "`test_share` must be between 0 and 1",
+            share,
+            "",
+            "pass the share of the examples that a run tests, e.g. `test_share=0.1` for ten folds",
+        )
     if evidence.sizes["run"] < 2:
         todo = "keep the folds or repeats apart"
         raise fail("Each data set needs two or more runs", evidence.sizes["run"], "", todo)

@@ -87,7 +87,7 @@ def plainly(path: Path) -> Iterator[None]:
         ) from None
     except UnicodeDecodeError as problem:
         raise fail(
-            f"{path.name} is not text in UTF-8: {{}}", str(problem), "", "save it as UTF-8"
+            f"{path.name} is not valid UTF-8: {{}}", str(problem), "", "save it as UTF-8"
         ) from None
     except NotANumberError as problem:
         raise problem.refusal(path.name) from None

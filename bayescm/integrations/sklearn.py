@@ -216,7 +216,7 @@ class Scorer:
         value = self._point(evidence, lower_is_better=measure.lower_is_better)
         if value.size != 1:
             raise fail(
-                f"A scorer needs one number, but {measure.__name__} has several values",
+                f"A scorer must return a single number, but {measure.__name__} has several values",
                 ...,
                 "",
                 f'use an average, e.g. "{measure.__name__}_macro", or one class, e.g. "f1[a]"',

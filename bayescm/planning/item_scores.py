@@ -168,7 +168,12 @@ def plan_item_scores(
 def _of_pairs(pilot, names, reference, asked):
     """Return a row for each pair of systems, or for each system and the reference."""
     if reference is not None and reference not in names:
-        raise fail("The reference {} is not a system", reference, names, suggest(reference, names))
+        raise fail(
+            "The reference {} is not one of the systems",
+            reference,
+            names,
+            suggest(reference, names),
+        )
     pairs = list(combinations(names, 2))
     if reference is not None:
         pairs = [(name, reference) for name in names if name != reference]
@@ -214,10 +219,10 @@ def _pilot(pilot, paired):
         )
     if "judge_score" in pilot:
         raise fail(
-            "A plan needs scores from people only, but the pilot has scores from a judge",
+            "A plan needs human scores only, but the pilot includes scores from a judge",
             ...,
             "",
-            "use pilot.drop_vars('judge_score') to plan for people's scores without a judge",
+            "use pilot.drop_vars('judge_score') to plan for human scores without a judge",
         )
     if paired and len(score) != 2:
         raise fail(

@@ -93,7 +93,7 @@ def monitored_measures(measures: Any, table: xr.DataArray) -> list:
         name = measure.__name__
         if isinstance(measure.form, CalibrationForm) or (not measure.one_class and measure.average):
             raise fail(
-                "{} is not available for binned forecasts", name, "", f"use some of {list(_SOME)}"
+                "{} is not available for binned forecasts", name, "", f"choose from {list(_SOME)}"
             )
     calibration = [m.__name__ for m in resolved if m.__name__ not in _OF_SCORES]
     if not chances and calibration:

@@ -92,9 +92,7 @@ def transferred_errors(
     0.21
     """
     if is_outcomes(evidence):
-        raise fail(
-            "transferred_errors supports one classifier", ..., "", "use one classifier at a time"
-        )
+        raise fail("transferred_errors supports only one classifier", ..., "", "select one")
     if not has_strata(evidence):
         raise fail(
             "These counts have no unlabelled examples",

@@ -461,7 +461,7 @@ def test_item_scores_are_imported_from_any_table(run, tmp_path):
             "olumn 't' of m.csv has a value that is not a time: 'monday'",
         ),
         ("batch,actual,predicted\na,1,1\n", ("--at-column", "t"), "with --at-column"),
-        ("batch,tp,fn,fp\na,1,1,1\n", (), "m.csv lacks the columns TN"),
+        ("batch,tp,fn,fp\na,1,1,1\n", (), "m.csv lacks TN"),
         (
             "batch,tp,fn,fp,tn\na,1,1,1,1\nb,-1,1,1,1\n",
             (),

@@ -262,7 +262,7 @@ def test_a_failing_estimator_without_a_name():
         (
             (GaussianNB(), X, Y, [(range(100), range(100, 200))]),
             ValueError,
-            "A cross-validation needs two or more splits",
+            "Cross-validation needs at least two splits",
         ),
         ((GaussianNB(), X, Y, 400), ValueError, "Every class has at most 357 examples"),
         ((GaussianNB, X, Y), TypeError, "Pass an unfitted scikit-learn classifier, or a mapping"),

@@ -184,7 +184,7 @@ def test_damaged_and_hostile_files_are_refused_in_plain_english(tmp_path, write,
     with pytest.raises(ValueError, match="this is no table"):
         read(path)
     (tmp_path / "latin.csv").write_bytes("actual,predicted\ngro\xdf,a\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"latin.csv is not text in UTF-8"):
+    with pytest.raises(ValueError, match=r"latin.csv is not valid UTF-8"):
         read(tmp_path / "latin.csv")
     monkeypatch.setattr("bayescm.evidence.files.MOST_LABELS", 3)
     with pytest.raises(ValueError, match="more than 3 different labels"):

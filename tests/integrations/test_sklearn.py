@@ -79,7 +79,7 @@ def test_many_classes_need_one_number():
     features, species = load_iris(return_X_y=True)
     model = GaussianNB().fit(features, species)
     assert 0.8 < bcm.sklearn.scorer("f1_macro")(model, features, species) < 1
-    with pytest.raises(ValueError, match="A scorer needs one number, but f"):
+    with pytest.raises(ValueError, match="A scorer must return a single number, but f"):
         bcm.sklearn.scorer("f1")(model, features, species)
 
 
