@@ -295,7 +295,7 @@ def test_rows_of_counts_may_be_classifiers(write):
     assert bcm.summary(without)["measure"].unique().tolist() == ["precision", "recall", "f1"]
     with pytest.raises(ValueError, match="has several rows"):
         read(write("model,tp,fn,fp,tn\na,9,1,2,8\na,8,2,1,9\n"), classifier="model")
-    with pytest.raises(ValueError, match="has no effect on predictions"):
+    with pytest.raises(ValueError, match="has no effect"):
         read(write("actual,predicted\n1,1\n0,1\n"), classifier="model")
-    with pytest.raises(ValueError, match="has no effect on predictions"):
+    with pytest.raises(ValueError, match="has no effect"):
         read(write(",a,b\na,9,1\nb,2,8\n"), classifier="model")
