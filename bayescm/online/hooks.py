@@ -146,7 +146,7 @@ def notify(
     ...     _ = monitor.add(day, batch, at=f"2026-01-0{day + 1}")
     >>> printer = Hook("print", lambda page: print(page["event"], page["sentence"]))
     >>> len(notify(monitor, printer))
-    opened the answers have changed: recall 0.402 [0.27, 0.536], 0.898 before (Bayes factor
+    opened the answers have changed: recall is 0.402 [0.27, 0.536], 0.898 before (Bayes factor
     4.6e+07), since 2026-01-05 00:00
     1
     >>> len(notify(monitor, printer))

@@ -194,7 +194,7 @@ def alarms(
     >>> table[["step", "rule"]].values.tolist()
     [[9, 'change'], [9, 'batch'], [11, 'floor']]
     >>> print(table["sentence"][0])
-    the answers have changed: recall 0.598 [0.464, 0.73], 0.899 before (Bayes factor 74)
+    the answers have changed: recall is 0.598 [0.464, 0.73], 0.899 before (Bayes factor 74)
     """
     counts = as_counts(counts)
     check_single_series(counts)
@@ -957,13 +957,13 @@ def _estimates(posterior, measure, column):
 
 
 _SENTENCES = {
-    "change": "the {changing} have changed: {measure} {estimate}, {limit} before (Bayes factor "
+    "change": "the {changing} have changed: {measure} is {estimate}, {limit} before (Bayes factor "
     "{value})",
-    "batch": "{measure} of one batch {estimate}, {limit} was expected (chance {value})",
-    "reference": "{measure} of {span} {estimate}, worse than {limit} in the reference "
+    "batch": "{measure} of one batch is {estimate}, but {limit} was expected (chance {value})",
+    "reference": "{measure} of {span} is {estimate}, worse than {limit} in the reference "
     "(probability {value})",
-    "floor": "{measure} of {span} {estimate}, {side} the floor {limit} (probability {value})",
-    "calibration": "{measure} of {span} {estimate}, beyond the tolerance {limit} "
+    "floor": "{measure} of {span} is {estimate}, {side} the floor {limit} (probability {value})",
+    "calibration": "{measure} of {span} is {estimate}, beyond the tolerance {limit} "
     "(probability {value})",
 }
 

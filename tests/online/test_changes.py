@@ -98,7 +98,7 @@ def test_alarms_say_in_words_what_one_is_called_about():
             "below the floor 0.7 (probability > 0.9999), since 2026-01-06 00:00" in row["sentence"]
         )
         change = table[table["rule"] == "change"].iloc[0]
-        assert change["sentence"].startswith("the answers have changed: recall 0.")
+        assert change["sentence"].startswith("the answers have changed: recall is 0.")
         assert change["limit"] == pytest.approx(0.8, abs=0.01)
 
 
