@@ -51,6 +51,32 @@ def counts(columns: Any, batch: str, at: str | None) -> xr.DataArray:
     return table.assign_coords(batch_id=("batch", [str(value) for value in ids.tolist()]))
 
 
+def with_classes_of(tables: xr.DataArray, templates: list[xr.DataArray]) -> list[tuple]:
+    """
+    Return name, counts and time of each batch, with the classes of the first template that fits.
+
+    Raises
+    ------
+    ValueError
+        If a batch has a class that no template with all its classes has.
+    """
+    by_text = [{str(label): None for label in like["actual"].values.tolist()} for like in templates]
+    names = [str(label) for label in tables["actual"].values.tolist()]
+    tables = tables.assign_coords(actual=names, predicted=names).transpose("batch", ...)
+    rows = []
+    for table in tables:
+        used = {name for name in names if table.loc[name].any() or table.loc[:, name].any()}
+        fitting = [place for place, labels in enumerate(by_text) if used <= {*labels}]
+        if not fitting:
+            raise ValueError(f"no classes with {used}")  # the caller has the error of the file
+        labels = list(by_text[fitting[0]])
+        cells = table.reindex(actual=labels, predicted=labels, fill_value=0).values
+        at = table["at"].item() if "at" in table.coords else None
+        counts = templates[fitting[0]].copy(data=cells)
+        rows.append((table["batch_id"].item(), counts, at))
+    return rows
+
+
 def _of_cells(columns, frame, batch, at, cells):
     """Return the counts of a file with a row for each batch."""
     from bayescm.evidence import from_cells

@@ -427,7 +427,7 @@ class Predictions(BatchClasses, Separators):
 
     file: Annotated[
         str,
-        typer.Argument(help="CSV or Parquet file of predictions, or - for CSV on standard input."),
+        typer.Argument(help="CSV, Parquet or JSON Lines file, or - for CSV on standard input."),
     ] = "-"
     predicted: Annotated[
         str, option("--predicted", "Column of predicted labels.", _COLUMNS, "COLUMN")
@@ -584,6 +584,7 @@ def _name_to_add_to(source, ledger):
     return _UNNAMED
 
 
+_AHEAD = "The time of batch .* is in the future"  # the warning about a batch with such a time
 _UNNAMED = "classifier"  # the name of one in whose store there is no other
 
 
@@ -639,7 +640,8 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
     # A store without a ledger gets one only now, after a trial in memory: had the batch been
     # refused there, a mistyped address would leave no empty ledger behind.
     if is_new:
-        with Monitor(Ledger(source.store), classifier) as monitor:
+        with Monitor(Ledger(source.store), classifier) as monitor, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", _AHEAD)  # the trial has given it
             added = monitor.add(name, table, **keywords)
     outcome = "recorded" if added else "was there already, nothing changed"
     if added and not keywords["at"] and not keywords["corrects"] and (at := time_of_name(name)):
@@ -946,14 +948,24 @@ def import_(
     _check_is_no_slip("classifier", classifier, ledger.classifiers(), is_named)
     names = batches.batch_column, batches.at_column
 
+    def of_part(part):
+        return _read_batch(as_table, part, ledger, classifier)
+
     def read(template):
         if as_table is not _counts:
-
-            def of_part(part):
-                with _classes_of(part, template):
-                    return as_table(part, template)
-
             return list(many_batches.by_slices(columns, *names, of_part))
+        try:
+            return counts(copy.copy(columns), template)
+        except ValueError:
+            # A batch may have the former names of the classes, as in `_read_batch`.
+            _, *earlier = templates = ledger.templates(classifier)
+            if earlier and "labels" not in columns.passed() and "actual" in template.coords:
+                with contextlib.suppress(ValueError):
+                    table = many_batches.counts(copy.copy(columns), *names)
+                    return many_batches.with_classes_of(table, templates)
+            raise
+
+    def counts(columns, template):
         if template is not None and "actual" in template.coords:
             columns.fill({"labels": template["actual"].values.tolist()})
             if "positive" in template.coords:
@@ -980,6 +992,7 @@ def import_(
             with warnings.catch_warnings():
                 if is_new:  # the trial has given them
                     warnings.filterwarnings("ignore", ".*are identical to other batches")
+                    warnings.filterwarnings("ignore", _AHEAD)
                 added = monitor.extend(evidence)
     print(f"{added} batches of {classifier} recorded, {number - added} were there already")
 
@@ -1308,6 +1321,11 @@ def acknowledge(
     with monitor:
         table = monitor.alarms(since=rules.since, new=True, **limits)
         if acknowledgement.batch:
+            names = monitor.ledger.read(monitor.classifier).batch_id.tolist()
+            for name in acknowledgement.batch:
+                if name not in names:
+                    todo = suggest(name, names) or "check its name with bayescm monitor history"
+                    raise fail(f"{monitor.classifier} has no batch {{}}", name, "", todo)
             table = table[table["batch_id"].isin(acknowledgement.batch)]
         acknowledgement.refuse_unread()
         print(f"{_number_of_alarms(monitor.acknowledge(table, note=note))} acknowledged")
@@ -1401,7 +1419,9 @@ class ChallengeBatch(BatchClasses, Batch):
 
     file: Annotated[
         str | None,
-        typer.Argument(help="CSV or Parquet file of a new batch. Without it, nothing is added."),
+        typer.Argument(
+            help="CSV, Parquet or JSON Lines file of a new batch. Without it, nothing is added."
+        ),
     ] = None
     batch_id: Annotated[
         str | None, option("--batch", "Name of the batch, used once.", _COLUMNS, "NAME")
@@ -1513,6 +1533,9 @@ def notify(
     from bayescm.cli.output import show
     from bayescm.online import notify, to_command, to_log, to_url
 
+    if hooks.on_command_line() & {"command", "url"}:  # these replace the receivers of the file
+        for field in {"command", "url", "log", "page_format"} - hooks.on_command_line():
+            setattr(hooks, field, getattr(Hooks, field))
     form = hooks.page_format
     receivers = [to_command(text, format=form) for text in hooks.command or []]
     receivers += [to_url(address, secret=hooks.secret, format=form) for address in hooks.url or []]

@@ -271,6 +271,7 @@ class Ledger(Database):
             _warn_of_clock(entry.batch_id, now, last)
         if twin is not None:
             _warn_of_twin(entry.batch_id, twin)
+        _warn_of_future([entry])
         return True, entry
 
     def extend(
@@ -328,6 +329,7 @@ class Ledger(Database):
             if new:
                 rows = [{"classifier": classifier} | entry._asdict() for entry in new.values()]
                 connection.execute(batch_table.insert(), rows)
+        _warn_of_future(new.values())
         return len(new), twins
 
     def read(self, classifier: str, *, after: int = 0) -> Entries:
@@ -873,6 +875,22 @@ def _warn_of_twin(batch_id, twin):
         f"Batch {batch_id!r} is identical to batch {twin!r}, which is unlikely by "
         f"chance. Both were recorded and both count. If {batch_id!r} is a mistake, add "
         f"the right batch with corrects={batch_id!r}.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _warn_of_future(entries):
+    """Warn if batches are dated more than a day ahead, which no time zone or clock explains."""
+    latest = timestamp(datetime.now(UTC) + timedelta(days=1))
+    ahead = [entry for entry in entries if entry.at > latest]
+    if not ahead:
+        return
+    names = ", ".join(f"{entry.batch_id!r} ({entry.at[:16]}Z)" for entry in ahead[:3])
+    further = f" and {len(ahead) - 3} others" if len(ahead) > 3 else ""
+    warnings.warn(
+        f"The time of batch {names}{further} is in the future. The batch was recorded, and later "
+        "batches come before it. If the time is wrong, correct the batch.",
         UserWarning,
         stacklevel=4,
     )

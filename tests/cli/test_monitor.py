@@ -564,3 +564,39 @@ def test_a_floor_outside_the_range_of_its_measure_is_an_error(run, tmp_path):
         assert len(monitor.alarms(floor=5)) == 0
         with pytest.raises(ValueError, match="floor of mean must be between 1 and 5"):
             monitor.alarms(floor={"mean": 6})
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_batch_in_the_future_gives_one_warning_and_an_unknown_one_is_not_acknowledged(run):
+    add = ("add", "a.csv", "--positive", "sick", "--store", "e.db")
+    code, said = run(*add, "--batch", "a", "--at", "2262-01-05")
+    assert (code, said.err.count("is in the future")) == (0, 1), said.err
+    code, said = run("acknowledge", "--store", "e.db", "--batch", "b")
+    assert (code, "has no batch 'b'" in said.err) == (2, True), said.err
+
+
+def test_a_command_replaces_the_receivers_of_the_file(run, tmp_path):
+    (tmp_path / "b.csv").write_text("actual,predicted\n" + "sick,well\n" * 50)
+    (tmp_path / "monitor.toml").write_text(
+        'store = "e.db"\npositive = "sick"\n[floor]\nrecall = 0.9\n'
+        '[notify]\nurl = "http://127.0.0.1:9/"\nformat = "slack"\n'
+    )
+    for name in "ab":
+        assert run("add", f"{name}.csv", "--batch", name)[0] == 0
+    code, said = run("notify", "--command", "cat > mail.txt", "--format", "email")
+    assert (code, "0 failed" in said.out) == (0, True), said.err
+    assert "Subject:" in (tmp_path / "mail.txt").read_text()
+
+
+def test_an_import_knows_the_former_names_of_classes(run, tmp_path):
+    old = "batch,actual,predicted\na,x,x\na,y,x\na,z,z\nb,y,y\nb,z,x\nb,x,x\n"
+    (tmp_path / "old.csv").write_text(old)
+    (tmp_path / "new.csv").write_text(old + "c,w,w\nc,y,y\nc,z,w\n")
+    (tmp_path / "wrong.csv").write_text(old + "c,x,w\n")
+    store = ("--store", "e.db")
+    assert run("import", "old.csv", *store)[0] == 0
+    assert run("classes", *store, "--rename", "x=w")[0] == 0
+    for file, outcome in {"old": "0 batches", "new": "1 batches"}.items():
+        code, said = run("import", f"{file}.csv", *store)
+        assert (code, f"{outcome} of classifier recorded" in said.out) == (0, True), said.err
+    assert run("import", "wrong.csv", *store)[0] == 2
