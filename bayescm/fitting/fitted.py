@@ -32,6 +32,7 @@ from bayescm.posteriors.binned_forecasts import binned_forecasts
 from bayescm.posteriors.correlated_t import correlated_t
 from bayescm.posteriors.fold_forecasts import FoldForecasts
 from bayescm.posteriors.grouped_outcomes import grouped_outcomes
+from bayescm.posteriors.hierarchical_groups import HierarchicalGroups, few_groups
 from bayescm.posteriors.score_groups import score_groups
 from bayescm.validate import fail
 
@@ -178,6 +179,14 @@ class FittedPosterior(TreeDraws, CountsPosterior):
     def bound(self, measure: Any) -> Any:
         """Return a measure whose average over classes omits classes without examples."""
         return measure if self.direct is None else self.direct.bound(measure)
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Return the cautions about the chains and, as in the direct posterior, few groups."""
+        few = []
+        if isinstance(self.direct, HierarchicalGroups) and of != "finite":
+            number = self.direct.counts.sizes["group"]
+            few = few_groups(number, finite="finite" in self.estimands)
+        return [*super().caveats(of), *few]
 
     # Whether this is the posterior of single members, such as each of the groups.
     partially_pooled = False

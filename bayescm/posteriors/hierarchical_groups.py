@@ -253,16 +253,15 @@ _DRAWS_PER_POINT = 2
 _NEW_GROUPS = 32
 
 
-def few_groups(number: int) -> list[str]:
-    """Return the caution about population estimates from few groups."""
+def few_groups(number: int, *, finite: bool = True) -> list[str]:
+    """Return the caution about population estimates from few groups, and what to use instead."""
     if number >= FEW_GROUPS:
         return []
+    todo = " For the mean of the observed groups, use of='finite'." if finite else ""
     return [
-        (
-            f"With only {number} groups, the between-group standard deviations depend "
-            "strongly on their prior, and the population estimate can lie outside the "
-            "observed groups. For the mean of the observed groups, use of='finite'."
-        )
+        f"With only {number} groups, the between-group standard deviations depend "
+        "strongly on their prior, and the population estimate can lie outside the "
+        f"observed groups.{todo}"
     ]
 
 

@@ -1,5 +1,7 @@
 """Fits whose measures are not functions of cell probabilities."""
 
+import re
+
 import arviz as az
 import evidence_of_types
 import numpy as np
@@ -263,3 +265,18 @@ def test_a_fit_without_the_groups_does_not_answer_for_each_of_them():
         bcm.interval(tree, "recall[severe]", of="mean")
     with pytest.raises(ValueError, match="direct posterior"):
         bcm.plot_forest(tree, "recall[severe]", of="group")
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_fit_of_few_groups_has_the_caution_of_the_direct_posterior(classes):
+    counts = three_classes_in_groups().isel(actual=slice(classes), predicted=slice(classes))
+    counts = counts.assign_coords(positive="mild")
+    few = r"With only 3 groups, the between-group .* groups\."
+    tree = bcm.fit(counts, draws=50, random_seed=1)
+    for evidence in (counts, tree):
+        table = bcm.summary(evidence, "recall[mild]", of="population")
+        assert re.search(few, table.attrs["caution"])
+    assert ("of='finite'" in table.attrs["caution"]) == (classes == 2)
+    if classes == 2:
+        for of in ("finite", "group"):
+            assert "With only" not in str(bcm.summary(tree, "recall[mild]", of=of).attrs)
