@@ -16,6 +16,10 @@ from bayescm.evidence.counts import (
 from bayescm.evidence.folds import FOLDS
 from bayescm.validate import fail
 
+# Number of draws whose cell probabilities are checked, and the largest error of their sum.
+_CHECKED = 20
+_TOLERANCE = 1e-6
+
 
 def with_positive_class(evidence: Any, label: Any = None) -> Any:
     """
@@ -183,7 +187,22 @@ def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
             )
         todo = "pass `variable=` one of these, or fit a model that has cell probabilities"
         raise fail("The tree has no cell probabilities {}", name, having, todo)
+    if name.startswith("theta") and {"chain", "draw"} <= {*draws[name].dims}:
+        _check_sums(draws[name])
     return in_order(draws[name])
+
+
+def _check_sums(cells):
+    """Raise an error if the first draws of cell probabilities do not sum to 1."""
+    totals = cells.isel(chain=slice(1), draw=slice(_CHECKED)).sum(CELLS, skipna=False)
+    wrong = np.abs(totals.values - 1).ravel()
+    if (wrong > _TOLERANCE).any():
+        got = float(totals.values.ravel()[np.nanargmax(wrong)])
+        todo = (
+            "divide the probabilities of all cells by their sum. If they are rates by actual "
+            "class, multiply each row by the share of its class"
+        )
+        raise fail(f"The cell probabilities {cells.name} must sum to 1", got, "", todo)
 
 
 def group_of(tree: xr.DataTree, name: str) -> xr.Dataset:

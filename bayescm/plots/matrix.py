@@ -349,5 +349,6 @@ def _one_matrix(values, over):
     if extra:
         label = values[extra[0]].values.tolist()[0]
         todo = f"select one of {extra[0]}, such as .sel({extra[0]}={label!r}), or sum over it"
-        raise fail("The plot shows one matrix, but the sizes are {}", dict(values.sizes), "", todo)
+        sizes = {dim: values.sizes[dim] for dim in extra}
+        raise fail("The plot shows one matrix, but the sizes are {}", sizes, "", todo)
     return values

@@ -209,7 +209,10 @@ def _log_probability(counts, prior, axes):
 
 
 def sensitivity(
-    tree: xr.DataTree, measures: str | Callable | Sequence[str | Callable] | None = None
+    tree: xr.DataTree,
+    measures: str | Callable | Sequence[str | Callable] | None = None,
+    *,
+    positive: Any = None,
 ) -> pd.DataFrame:
     """
     Return the sensitivity of measures to power-scaling of prior and likelihood.
@@ -224,6 +227,8 @@ def sensitivity(
         Fit of one matrix with the groups ``log_prior`` and ``log_likelihood``.
     measures : name, function, or sequence of these, optional
         Measures. By default those of `bayescm.summary`.
+    positive : label, optional
+        Positive class, if the fit does not define it.
 
     Returns
     -------
@@ -256,7 +261,7 @@ def sensitivity(
         if group not in tree.children:
             todo = "fit whole counts with a proper prior (concentration > 0)"
             raise fail(f"The tree has no group {group}, only {{}}", sorted(tree.children), "", todo)
-    draws = measure_cells(tree, measures)
+    draws = measure_cells(tree, measures, positive=positive)
     if set(draws.dims) - {"chain", "draw", "class"}:
         todo = "fit one matrix at a time"
         raise fail(

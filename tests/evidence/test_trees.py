@@ -125,3 +125,12 @@ def test_a_positive_class_that_says_nothing_is_refused():
         bcm.interval(scores, "average_precision", positive=0)
     with pytest.raises(ValueError, match="has no effect on evidence without classes"):
         bcm.interval(bcm.from_attempts([[1, 0, 1], [0, 0, 1]]), "mean", positive=1)
+
+
+def test_cell_probabilities_that_do_not_sum_to_1_are_an_error():
+    tree = bcm.fit(SICK, draws=50, random_seed=1)
+    tree["posterior"]["theta"] = 2 * tree["posterior"]["theta"]
+    for call in (bcm.interval, bcm.summary, bcm.measure, bcm.plot_matrix):
+        arguments = () if call is bcm.plot_matrix else ("recall",)
+        with pytest.raises(ValueError, match=r"theta must sum to 1; got (2|1\.99)"):
+            call(tree, *arguments)

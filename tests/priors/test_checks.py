@@ -141,3 +141,11 @@ def test_one_prior_or_several_by_name_are_taken_alike():
     assert both["mean"].tolist() == pytest.approx([table["mean"][0]] * 2)
     with pytest.raises(ValueError, match="no priors"):
         priors.predictive({}, "f1", n=20)
+
+
+def test_sensitivity_takes_the_positive_class():
+    tree = bcm.fit(COUNTS, random_seed=1)
+    first, second = COUNTS["actual"].values.tolist()
+    table = priors.sensitivity(tree, "recall", positive=first)
+    other = priors.sensitivity(tree, "specificity", positive=second)
+    assert table["prior"].tolist() == pytest.approx(other["prior"].tolist())
