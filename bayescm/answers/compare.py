@@ -330,7 +330,7 @@ def within_each(ask: Callable[[Any], pd.DataFrame], evidence: Members) -> pd.Dat
     return joined.iloc[by_measure.argsort(kind="stable")].reset_index(drop=True)
 
 
-def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFrame:
+def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str | None) -> pd.DataFrame:
     """
     Concatenate tables, with a first column that identifies each.
 
@@ -338,8 +338,8 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
     ----------
     tables : mapping of label to DataFrame
         Tables returned by `compare` or `bayescm.ranks`.
-    dim : str
-        Name of the new column.
+    dim : str or None
+        Name of the new column. With None, no column is added.
 
     Raises
     ------
@@ -350,21 +350,23 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str) -> pd.DataFra
         raise fail("No comparisons are given", ..., "", 'pass e.g. {"wdbc": compare(...), ...}')
     parts, cautions = [], []
     attrs: dict[str, Any] = {}
+    kind = "tables" if dim is None else "comparisons"
     for name, table in tables.items():
         for fact, value in table.attrs.items():
             if fact == "caution":
-                cautions.append(f"{name}: {value}")
+                cautions.append(value if dim is None else f"{name}: {value}")
             elif fact == "ranges":
                 attrs[fact] = attrs.get(fact, {}) | value
             elif attrs.setdefault(fact, value) != value and fact not in ("how", "draws"):
                 raise fail(
-                    f"The comparisons have different {fact}: {value!r} and {attrs[fact]!r}",
+                    f"The {kind} have different {fact}: {value!r} and {attrs[fact]!r}",
                     ...,
                     "",
-                    f"make all comparisons with the same {fact}",
+                    f"make all {kind} with the same {fact}",
                 )
         part = pd.DataFrame(table)
-        part.insert(0, dim, pd.Series([name] * len(part), part.index, object))
+        if dim is not None:
+            part.insert(0, dim, pd.Series([name] * len(part), part.index, object))
         parts.append(part)
     joined = pd.concat(parts, ignore_index=True)
     joined.attrs = attrs | ({"caution": " ".join(cautions)} if cautions else {})

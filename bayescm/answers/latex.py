@@ -9,7 +9,7 @@ distinguished from it if its probability of being worse is at least the level of
 import math
 import re
 import warnings
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from itertools import combinations, groupby
 from operator import itemgetter
@@ -160,9 +160,9 @@ class Parts(NamedTuple):
 
 
 def latex_table(
-    frame: pd.DataFrame,
+    frame: pd.DataFrame | Sequence[pd.DataFrame],
     *,
-    comparison: pd.DataFrame | Mapping[Any, pd.DataFrame] | None = None,
+    comparison: pd.DataFrame | Sequence[pd.DataFrame] | Mapping[Any, pd.DataFrame] | None = None,
     rows: str | None = None,
     center: str = "mean",
     digits: int | None = None,
@@ -178,9 +178,11 @@ def latex_table(
 
     Parameters
     ----------
-    frame : DataFrame
-        Table returned by `bayescm.summary`, `bayescm.compare` or `bayescm.ranks`.
-    comparison : DataFrame or mapping of label to DataFrame, optional
+    frame : DataFrame or sequence of DataFrame
+        Table returned by `bayescm.summary`, `bayescm.compare` or `bayescm.ranks`. Pass a list to
+        put several tables into one, e.g. F1 from labels and AUC from scores. Do not concatenate
+        them with pandas, which drops ``attrs`` if they differ.
+    comparison : DataFrame, sequence of DataFrame or mapping of label to DataFrame, optional
         Comparison of all pairs by `bayescm.compare`, for the same evidence and measures. The best
         member of each column is set in bold (several if they tie), and members that are not
         distinguished from it are marked. If ``frame`` comes from a mapping of evidence, a mapping
@@ -221,8 +223,8 @@ def latex_table(
     TypeError
         If ``frame`` or ``comparison`` is not a DataFrame.
     ValueError
-        If a frame is not one of these tables, or a comparison lacks a pair. If two rows would share
-        a cell. If an argument for summaries is passed with another table.
+        If a frame is not one of these tables or lacks its ``attrs``, or a comparison lacks a pair.
+        If two rows would share a cell. If an argument for summaries is passed with another table.
 
     See Also
     --------
@@ -245,6 +247,7 @@ def latex_table(
         \bottomrule
     """
     stated = check_display_names(display_names)
+    frame = one_table(frame)
     if is_rows(frame):
         check_of_rows(frame, comparison, rows, center)
         return _table_of_rows(frame, digits, caption, label, stated)
@@ -272,6 +275,29 @@ def latex_table(
             widest += body
         layouts.append(([*_heads(corner, levels[1:], inner, text), *blocks], widest))
     return _environment(layouts, caption, notes, label)
+
+
+def one_table(tables: Any) -> Any:
+    """Join a list of tables below each other. Return anything else as it is."""
+    if not isinstance(tables, list | tuple) or not tables:
+        return tables
+    for table in tables:
+        allowed, todo = "a summary, comparison or ranking", "pass tables of bayescm"
+        check_is(table, pd.DataFrame, "a table", allowed, todo)
+    return below_each_other(dict(enumerate(tables)), None)
+
+
+def _check_facts(frame, what, names):
+    """Raise an error if a table has lost facts that its caption or marks need."""
+    missing = [name for name in names if name not in frame.attrs]
+    if missing:
+        raise fail(
+            f"The {what} lacks {' and '.join(missing)} in its `attrs`. pandas drops them, e.g. "
+            "in pd.concat of tables with different `attrs`, or in files",
+            ...,
+            "",
+            f"pass a list of tables instead of pd.concat, or the {what} as bayescm returned it",
+        )
 
 
 def is_rows(frame: Any) -> bool:
@@ -474,6 +500,10 @@ def rows_of(
     if frame.empty:
         raise fail("The table has no rows", ..., "", "pass a table with rows")
     is_comparison = "p_better" in frame
+    if is_comparison:
+        _check_facts(frame, "comparison", ("prob", "rope"))
+    else:
+        _check_facts(frame, "ranking", ("prob",))
     written = distinct_display_names(frame["measure"], stated)
     last = "second" if is_comparison else "mean"
     index = list(frame.columns[: frame.columns.get_loc(last) + is_comparison])
@@ -607,6 +637,7 @@ def _summary(frame, center):
         )
     if frame.empty:
         raise fail("The summary has no rows", ..., "", "pass a summary with rows")
+    _check_facts(frame, "summary", ("prob", "kind"))
     numbers = [name for name in ("point", "mean", *_NUMBERS) if name in frame]
     first = min(frame.columns.get_loc(name) for name in numbers)
     index = list(frame.columns[:first])
@@ -744,13 +775,15 @@ def _compared(pairs, frame, rows, index):
 
 
 def _checked(comparison):
-    """Return a comparison, or raise an error if it is invalid."""
+    """Return a comparison, or raise an error if it is invalid. Lists are joined."""
+    comparison = one_table(comparison)
     todo = "pass bcm.compare(evidence, measures) of the same evidence"
     check_is(comparison, pd.DataFrame, "a comparison", "a table of bcm.compare", todo)
     missing = [name for name in ("measure", *_OF_PAIRS) if name not in comparison]
     if missing:
         got = list(comparison.columns)
         raise fail(f"A comparison needs a column {missing[0]}; this table has {{}}", got, "", todo)
+    _check_facts(comparison, "comparison", ("prob", "rope"))
     return comparison
 
 
@@ -797,11 +830,11 @@ def _verdict(pairs, where, members, prob):
 
 
 def _prob(comparison):
-    return comparison.attrs.get("prob", 0.95)
+    return comparison.attrs["prob"]
 
 
 def _rope(comparison):
-    return tuple(comparison.attrs.get("rope", (0.0, 0.0)))
+    return tuple(comparison.attrs["rope"])
 
 
 # Explanations of cells and marks, for the caption.
@@ -810,8 +843,6 @@ def _rope(comparison):
 def _meaning(frame, center, markup):
     facts = frame.attrs
     middle = "Posterior mean" if center == "mean" else "Estimate"
-    if "prob" not in facts:
-        return rf"{middle} and posterior interval."
     mass = f"{100 * facts['prob']:.4g}{markup.percent}"
     return f"{middle} and {mass} {_KINDS[facts['kind']]} interval."
 
@@ -826,7 +857,7 @@ def _meaning_of_marks(comparison, ties, methods, markup):
     how = comparison.attrs.get("how")
     if how is not None and how not in methods:
         meaning += (
-            f"Bold and marks use the {how} of the differences over the folds, which pairs "
+            f" Bold and marks use the {how} of the differences over the folds, which pairs "
             "the classifiers. The intervals come from a separate model of each classifier."
         )
     return meaning

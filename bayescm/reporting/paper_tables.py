@@ -1,13 +1,21 @@
 """Markdown and Word tables for papers, with the same cells, marks and notes as in LaTeX."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from bayescm.answers.latex import Markup, check_of_rows, is_rows, parts_of, rows_of, written_once
+from bayescm.answers.latex import (
+    Markup,
+    check_of_rows,
+    is_rows,
+    one_table,
+    parts_of,
+    rows_of,
+    written_once,
+)
 from bayescm.evidence.files import atomic_write
 from bayescm.measures.display_names import DisplayNames, check_display_names, display_dim
 from bayescm.reporting.render import check_path
@@ -54,9 +62,9 @@ WORD = MARKDOWN._replace(
 
 
 def to_markdown(
-    frame: pd.DataFrame,
+    frame: pd.DataFrame | Sequence[pd.DataFrame],
     *,
-    comparison: pd.DataFrame | Mapping[Any, pd.DataFrame] | None = None,
+    comparison: pd.DataFrame | Sequence[pd.DataFrame] | Mapping[Any, pd.DataFrame] | None = None,
     rows: str | None = None,
     center: str = "mean",
     digits: int | None = None,
@@ -113,10 +121,10 @@ def to_markdown(
 
 
 def to_word(
-    frame: pd.DataFrame,
+    frame: pd.DataFrame | Sequence[pd.DataFrame],
     path: str | Path,
     *,
-    comparison: pd.DataFrame | Mapping[Any, pd.DataFrame] | None = None,
+    comparison: pd.DataFrame | Sequence[pd.DataFrame] | Mapping[Any, pd.DataFrame] | None = None,
     rows: str | None = None,
     center: str = "mean",
     digits: int | None = None,
@@ -177,6 +185,7 @@ def to_word(
 def _grid(frame, comparison, rows, center, digits, caption, display_names, markup):
     """Return the caption text of a table, and its rows of cells including the header."""
     stated = check_display_names(display_names)
+    frame = one_table(frame)
     if is_rows(frame):
         check_of_rows(frame, comparison, rows, center)
         body, heads, leading, notes = rows_of(frame, digits, stated, markup)

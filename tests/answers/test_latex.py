@@ -104,7 +104,34 @@ def test_the_caption_says_what_cells_bold_and_marks_mean(summary, comparisons):
     with pytest.raises(ValueError, match="different values of prob or rope"):
         bcm.latex_table(summary, comparison=comparisons | {"wdbc": near})
     lost = pd.DataFrame(summary.to_dict("list"))
-    assert "Posterior mean and posterior interval." in bcm.latex_table(lost)
+    with pytest.raises(ValueError, match="The summary lacks prob and kind in its attrs"):
+        bcm.latex_table(lost)
+
+
+def test_a_list_of_tables_is_one_table_and_pandas_concat_is_refused():
+    both = SETS["wdbc"]
+    parts = [bcm.summary(both, one, prob=0.9) for one in MEASURES]
+    pairs = [bcm.compare(both, one, rope=0.02, prob=0.9, draws=2000) for one in MEASURES]
+    together = bcm.compare(both, MEASURES, rope=0.02, prob=0.9, draws=2000)
+    for write in (bcm.latex_table, bcm.to_markdown):
+        text = write(parts, comparison=pairs)
+        assert text == write(bcm.summary(both, MEASURES, prob=0.9), comparison=together)
+        assert write(pairs) == write(together)
+        with pytest.raises(ValueError, match="The comparison lacks prob and rope in its attrs"):
+            write(parts, comparison=drop_facts(pairs))
+        with pytest.raises(ValueError, match="The comparison lacks prob and rope in its attrs"):
+            write(drop_facts(pairs))
+        with pytest.raises(ValueError, match="The ranking lacks prob in its attrs"):
+            write(drop_facts([bcm.ranks(both, "f1")]))
+    with pytest.raises(ValueError, match="The tables have different prob"):
+        bcm.latex_table([parts[0], bcm.summary(both, "mcc")])
+
+
+def drop_facts(tables):
+    """Return the tables below each other, without their ``attrs``."""
+    joined = pd.concat(map(pd.DataFrame, tables), ignore_index=True)
+    joined.attrs = {}
+    return joined
 
 
 def test_one_measure_is_named_in_the_caption_or_has_the_column():
@@ -248,7 +275,7 @@ def test_members_that_tie_are_all_bold_and_the_caption_says_so():
         (True, False),
         (False, False),
     ]
-    assert "Bold: the best by its expected rank; several in a column are tied." in text
+    assert "Bold: best expected rank; several in a column are tied." in text
 
 
 @pytest.mark.long
