@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import typer
 
 from bayescm.cli.columns import Positive, Separators
-from bayescm.cli.monitor_config import NAME, names_of, read_config, tables
+from bayescm.cli.monitor_config import NAME, TABLES, names_of, read_config, tables
 from bayescm.cli.options import (
     OUTPUT,
     QUESTION,
@@ -1091,8 +1091,12 @@ def status(
         parts = {}
         for name in names:
             asked = [memory, rules], source.config
-            monitor, limits = monitor_and_rules(ledger, name, *asked, is_one_of_all=single is None)
-            parts[name] = _now(monitor, interval, limits)
+            is_one_of_all = single is None and len(names) > 1
+            with _naming(name, source.config, is_one_of_all=is_one_of_all):
+                monitor, limits = monitor_and_rules(
+                    ledger, name, *asked, is_one_of_all=single is None
+                )
+                parts[name] = _now(monitor, interval, limits)
     cautions = {name: part.attrs.get("caution") for name, part in parts.items()}
     caution = "; ".join(f"{name}: {text}" for name, text in cautions.items() if text)
     table = pd.concat(parts.values(), ignore_index=True) if parts else pd.DataFrame()
@@ -1230,6 +1234,31 @@ def _of_each(source, groups) -> Iterator[tuple[str, Any, dict[str, Any]]]:
             yield name, monitor, limits
 
 
+def _answers(source, groups, answer: Callable[[Any, dict[str, Any]], Any]) -> dict[str, Any]:
+    """Return the answer for each classifier, given its monitor and rules."""
+    every = list(_of_each(source, groups))
+    answers = {}
+    for name, monitor, limits in every:
+        with _naming(name, source.config, is_one_of_all=len(every) > 1):
+            answers[name] = answer(monitor, limits)
+    return answers
+
+
+@contextlib.contextmanager
+def _naming(name, config, *, is_one_of_all):
+    """Add to an error which of several classifiers it is about, and where its limits are."""
+    try:
+        yield
+    except ValueError as problem:
+        if not is_one_of_all or not hasattr(problem, "what"):
+            raise
+        advice = problem.advice
+        if config is not None and "which is not monitored" in problem.what:
+            advice = (*advice, f"move the limit to a table [{TABLES}.NAME] in {config.name}")
+        what = f"{name}: {problem.what}"
+        raise fail(what, problem.value, problem.expected, advice) from None
+
+
 def _joined(parts: dict[str, Any]) -> Any:
     """Return the tables of all classifiers as one, with their names as the first column."""
     import pandas as pd
@@ -1257,10 +1286,11 @@ def alarms(
 
     fails, only_new, since = new.exit_code, new.new, rules.since
     table = _joined(
-        {
-            name: monitor.alarms(since=since, new=only_new, **limits)
-            for name, monitor, limits in _of_each(source, [memory, rules])
-        }
+        _answers(
+            source,
+            [memory, rules],
+            lambda monitor, limits: monitor.alarms(since=since, new=only_new, **limits),
+        )
     )
     shown = ["classifier", "batch_id", "at", "rule", "direction", "sentence", "incident"]
     shown += ["on", "acknowledged", "note"]
@@ -1282,10 +1312,11 @@ def incidents(source: AllClassifiers, memory: Memory, rules: RulesSince, output:
 
     since = rules.since
     table = _joined(
-        {
-            name: monitor.incidents(since=since, **limits)
-            for name, monitor, limits in _of_each(source, [memory, rules])
-        }
+        _answers(
+            source,
+            [memory, rules],
+            lambda monitor, limits: monitor.incidents(since=since, **limits),
+        )
     )
     number = "one incident" if len(table) == 1 else f"{len(table)} incidents"
     n_open = (table["state"] == "open").sum() if len(table) else 0
@@ -1350,10 +1381,9 @@ def plot(
     from bayescm.cli.output import save_picture
 
     path, asked = picture.out, interval.keywords()
-    figures = {
-        name: monitor.plot(**asked, **limits)
-        for name, monitor, limits in _of_each(source, [memory, rules])
-    }
+    figures = _answers(
+        source, [memory, rules], lambda monitor, limits: monitor.plot(**asked, **limits)
+    )
     if not figures:
         raise fail("The store has no classifiers", ..., "", "add a batch first")
     picture.refuse_unread()
@@ -1537,6 +1567,9 @@ def notify(
         for field in {"command", "url", "log", "page_format"} - hooks.on_command_line():
             setattr(hooks, field, getattr(Hooks, field))
     form = hooks.page_format
+    if form == "email" and hooks.url:
+        todo = "pass --command 'sendmail ops@example.org' instead of --url"
+        raise fail("E-mail cannot be posted to a URL ({})", form, "json, slack or teams", todo)
     receivers = [to_command(text, format=form) for text in hooks.command or []]
     receivers += [to_url(address, secret=hooks.secret, format=form) for address in hooks.url or []]
     if hooks.log:

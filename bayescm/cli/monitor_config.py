@@ -29,15 +29,15 @@ _NUMBERS = ("forgetting", "window", "rate", "reference", "prob")
 _FLAGS = ("allow_empty", "log", "lower_is_better", "ordered", "improvements")
 _LIMITS = ("floor", "tolerance")  # tables of measures and numbers
 _HOOKS = ("command", "url", "log", "format", "improvements")  # of the table [notify]
-_TABLES = "classifiers"  # of which each is of one classifier
+TABLES = "classifiers"  # of which each is of one classifier
 _KEYS = (
     *("store", *_TEXTS, *_SCORES, *_RATED, *_VOTES, *_NUMBERS),
     *("measures", "concentration", *_LIMITS),
     "allow_empty",
     "notify",
-    _TABLES,
+    TABLES,
 )
-_OF_ALL = ("store", "classifier", "prob", "kind", "notify", _TABLES)
+_OF_ALL = ("store", "classifier", "prob", "kind", "notify", TABLES)
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -95,12 +95,12 @@ def _read(file):
     hooks = content.pop("notify", {})
     _check(file, "notify", hooks, isinstance(hooks, Mapping), "a table [notify]")
     _check_keys(file, hooks, _HOOKS)
-    of_single = content.pop(_TABLES, {})
-    allowed = f"tables such as [{_TABLES}.spam]"
+    of_single = content.pop(TABLES, {})
+    allowed = f"tables such as [{TABLES}.spam]"
     are_tables = isinstance(of_single, Mapping) and all(
         isinstance(table, Mapping) for table in of_single.values()
     )
-    _check(file, _TABLES, of_single, are_tables, allowed)
+    _check(file, TABLES, of_single, are_tables, allowed)
     for table in of_single.values():
         _check_keys(file, table, [name for name in _KEYS if name not in _OF_ALL])
     if "format" in hooks:

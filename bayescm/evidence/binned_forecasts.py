@@ -185,9 +185,7 @@ def _check_forecasts(forecasts, chances):
         raise fail("A forecast is missing", ..., "", "drop examples without a forecast")
     outside = forecasts[(forecasts < 0) | (forecasts > 1)]
     if chances and len(outside):
-        raise fail(
-            "Probabilities must be between 0 and 1",
-            outside[0],
-            "",
-            "pass predict_proba, or kind='scores' with edges",
-        )
+        todo = "pass predict_proba, or `kind='scores'` with edges"
+        if forecasts.min() >= 0 and 2 < forecasts.max() <= 100:
+            todo = "divide percentages by 100"
+        raise fail("Probabilities must be between 0 and 1", outside[0], "", todo)

@@ -447,8 +447,11 @@ def _filled(evidence, missing):
             f"e.g. {got}",
             ...,
             "",
-            'pass `missing="drop pairs"` to compare systems on the items that all have, or '
-            '`missing="worst"` to use the worst possible score',
+            (
+                'pass `missing="drop pairs"` to compare systems on the items that all have',
+                '`missing="worst"` to use the worst possible score',
+                "complete the scores",
+            ),
         )
     if missing == "drop pairs":
         empty = absent.all("item")

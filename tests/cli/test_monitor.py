@@ -600,3 +600,30 @@ def test_an_import_knows_the_former_names_of_classes(run, tmp_path):
         code, said = run("import", f"{file}.csv", *store)
         assert (code, f"{outcome} of classifier recorded" in said.out) == (0, True), said.err
     assert run("import", "wrong.csv", *store)[0] == 2
+
+
+@pytest.mark.parametrize("command", ["status", "alarms", "incidents"])
+def test_an_error_about_one_of_several_classifiers_names_it(run, tmp_path, command):
+    for name in ("spam", "ham"):
+        add = ("add", "a.csv", "--batch", "a", "--positive", "sick", "--store", "f.db", "--new")
+        assert run(*add, "--classifier", name)[0] == 0
+    (tmp_path / "monitor.toml").write_text(
+        'measures = ["recall", "f1"]\n[floor]\nf1 = 0.1\n[classifiers.ham]\nmeasures = ["recall"]'
+    )
+    code, said = run(command, "--store", "f.db")
+    assert (code, "ham: There is a floor for 'f1'" in said.err) == (2, True), said.err
+    assert "[classifiers.NAME] in monitor.toml" in said.err
+
+
+def test_messages_of_the_terminal_name_options(run, tmp_path):
+    (tmp_path / "p.csv").write_text("actual,p\n1,87.5\n0,12.5\n")
+    (tmp_path / "s.csv").write_text("item,s\na,1\nb,\n")
+    store = ("--store", "e.db", "--batch", "a")
+    said = run("add", "p.csv", *store, "--probability", "p", "--positive", "1")[1].err
+    assert "Divide percentages by 100" in said
+    said = run("add", "s.csv", *store, "--score", "s", "--range", "0,5")[1].err
+    assert "Complete the scores" in said
+    assert "missing=" not in said
+    run("add", "a.csv", *store, "--positive", "sick")
+    said = run("notify", *store[:2], "--url", "https://a.b/c", "--format", "email")[1].err
+    assert "Pass --command" in said
