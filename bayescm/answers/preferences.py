@@ -141,9 +141,13 @@ def check_draws(draws: Any) -> int:
 
 
 def _sentence(row, display_names):
-    """Return a sentence such as "a is preferred to b in 58 of 100 votes"."""
+    """Return a sentence such as "a is preferred to b in 58 of 100 votes", with the winner first."""
     first, second = (display_label(row[side], display_names) for side in ("first", "second"))
-    number, low, high = (f"{100 * row[name]:.0f}" for name in ("win_rate", "lower", "upper"))
+    values = [row[name] for name in ("win_rate", "lower", "upper")]
+    if values[0] < 0.5:
+        first, second = second, first
+        values = [1 - values[0], 1 - values[2], 1 - values[1]]
+    number, low, high = (f"{100 * value:.0f}" for value in values)
     return (
         f"{first} is preferred to {second} in {number} of 100 comparisons ({low} to "
         f"{high}). A tie counts as half."

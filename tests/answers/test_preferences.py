@@ -51,8 +51,16 @@ def test_win_rates_are_those_of_the_measure():
         assert [row.lower, row.upper] == pytest.approx(ends.values, abs=0.005)
         above = float(found.prob_above(0.5).sel(classifier=row.first))
         assert row.p_better == pytest.approx(above, abs=0.01)
-        assert f"{row.first} is preferred to {row.second} in" in row.sentence
+        best, other = (row.first, row.second)[:: 1 if row.win_rate >= 0.5 else -1]
+        assert row.sentence.startswith(f"{best} is preferred to {other} in ")
     assert table["votes"].sum() == 300
+
+
+def test_the_sentence_names_the_system_that_wins_more():
+    for reference in (None, "0", "1"):
+        table = preferences.win_rates(bcm.from_preferences([[0, 6], [14, 0]]), reference=reference)
+        (sentence,) = table["sentence"]
+        assert sentence.startswith("1 is preferred to 0 in 67 of 100 comparisons (4")
 
 
 def test_a_reference_is_compared_with_all_others():
