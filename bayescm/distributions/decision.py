@@ -65,7 +65,7 @@ def decide(
     worse = distribution.cdf(low) - distribution.mass_at(low)
     between = 1 - better - worse
     ends = getattr(distribution, kind)(prob)
-    mean, loss = distribution.mean(), distribution.expected_loss()
+    mean, loss = distribution.mean(), np.maximum(distribution.expected_loss(), 0.0)
     # Two infinite numbers do not determine the loss of the second.
     unknown = np.isinf(mean) & np.isinf(loss)
     second = np.where(unknown, np.nan, np.fmax(0.0, np.where(unknown, 0.0, mean) + loss))

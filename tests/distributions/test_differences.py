@@ -10,8 +10,18 @@ from scipy.special import betainc, ndtr
 
 from bayescm.distributions.base import concatenate
 from bayescm.distributions.beta import F1, Beta, PointMass
+from bayescm.distributions.decision import decide
 from bayescm.distributions.differences import Discordant, Independent, discordant
 from bayescm.distributions.empirical import Discrete, Empirical
+
+
+def test_rounding_never_makes_a_loss_negative(monkeypatch):
+    sure = Discrete(np.array([0.1, 0.2]), np.array([0.5, 0.5]))
+    monkeypatch.setattr(Discrete, "expected_loss", lambda self: np.array(-1e-12))
+    (row,) = decide(sure, rope=(0.0, 0.0), prob=0.95, kind="hdi")
+    assert row["expected_loss"] == 0
+    assert row["expected_loss_second"] == pytest.approx(0.15)
+
 
 SHARES = [
     (12.5, 6.5, 83.0),
