@@ -460,7 +460,7 @@ def _formula(text):
     if match is None:
         return ""
     lines = [line.strip() for line in match[1].strip().splitlines() if line.strip()]
-    return "\n".join(f"  {line}" for line in lines).rstrip(",") + ","
+    return "\n".join(f"  {line}" for line in lines).rstrip(",.") + ","
 
 
 _KEY_WORD = re.compile("[a-z]{4}")  # of a title

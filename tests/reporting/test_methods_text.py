@@ -233,6 +233,7 @@ def test_formulas_are_text_and_markdown_without_commands(name):
     latex = methods_text._of_model(name, entries, first=True)
     text = in_format(latex, entries, "text")
     assert not re.search(r"[\\${}]", text)
+    assert ".," not in latex
     markdown = in_format(latex, entries, "markdown")
     assert "\\begin{align*}" not in markdown
     assert not re.search(r"\\cite|~@", markdown)
