@@ -40,10 +40,12 @@ def uncertain(
         if np.isnan(row["point"])
         else _advice(counts)
     )
+    is_relative = scale.nunique(dropna=False) > 1
+    subject = f"The least certain measure{', relative to its range,' if is_relative else ''}"
     lines = [
         (
-            f"The least certain measure is {display_name(row['measure'])}{of}, with an "
-            f"interval {widest:.3f} wide; {advice}"
+            f"{subject} is {display_name(row['measure'])}{of}, with an interval "
+            f"{widest:.3f} wide; {advice}"
         )
     ]
     one = counts.sel(classifier=row["classifier"]) if "classifier" in row else counts

@@ -23,8 +23,15 @@ def test_least_certain_measure_and_its_plan():
     first, second = uncertain(counts, table, wanted, 0.95, "hdi").sentences
     width = float((table["upper"] - table["lower"])[1])
     plan = bcm.plan("specificity", width=width / 2, pilot=counts).iloc[0]
-    assert f"TNR: its interval is {width:.3f} wide" in first
+    assert f"measure, relative to its range, is TNR, with an interval {width:.3f} wide" in first
     assert f"{plan['n']:,} negatives" in second
+
+
+def test_widths_are_relative_only_if_ranges_differ():
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    for wanted, said in ((["tpr", "tnr"], "measure is TNR"), (["tnr", "mcc"], "its range, is")):
+        table = bcm.summary(counts, wanted)
+        assert said in uncertain(counts, table, wanted, 0.95, "hdi").sentences[0]
 
 
 @pytest.mark.long
