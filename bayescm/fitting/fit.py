@@ -249,7 +249,7 @@ def check_estimand(
     names = {variable.name for variable in (*built.free_RVs, *built.deterministics)}
     members = {dim: f"theta_{dim}" for dim in direct.pooled_dims}
     available = [
-        name for name, variable in (members | direct.estimands).items() if variable in names
+        name for name, variable in {**members, **direct.estimands}.items() if variable in names
     ]
     check_in_model(of, direct, available)
 

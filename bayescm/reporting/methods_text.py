@@ -200,7 +200,7 @@ def methods_paragraph(
         }
         for recipe in recipes.values():
             if of != "parameter" and _tree_of(recipe) is not None:
-                select_estimand(recipe.posterior, of)  # raises an error if the fit lacks it
+                select_estimand(recipe.posterior, of)  # type: ignore[attr-defined]  # raises an error if the fit lacks it
         table = pd.concat([recipe.table for recipe in recipes.values()])
         facts = _common_facts({name: recipe.facts() for name, recipe in recipes.items()})
         tables = (table, *_comparisons(recipes.values()))
@@ -413,8 +413,11 @@ def _value(keyword, recipe):
     if tree is not None:
         value = json.loads(tree.attrs.get("model_keywords", "{}")).get(keyword)
     else:
-        of_posterior = getattr(getattr(recipe, "posterior", None), keyword, None)
-        value = recipe.keywords.get(keyword, of_posterior)
+        own = recipe.keywords
+        design = (
+            {} if own.get("model") else recipe.type.default_model(recipe.evidence, own).keywords
+        )
+        value = own.get(keyword, design.get(keyword))
     if isinstance(value, int | float):
         return f"{value:.6g}"
     if value is None:

@@ -326,3 +326,10 @@ def test_formulas_in_text_keep_roots_and_fractions():
     assert "(s_m)/(u sqrt(n_j)) sqrt(ρ_m + (1 - ρ_m)/K) (sqrt(χ) z_j + sqrt(1 - χ) z_mj)" in text
     latex = methods_text._of_model("hierarchical_folds", entries, first=True)
     assert "Bühlmann" in in_format(latex, entries, "text")
+
+
+def test_values_of_keywords_are_read_from_the_call_and_not_from_attributes_of_posteriors():
+    text = bcm.methods_paragraph(outcomes(FOLD), "accuracy", spread=0.2, format="text").text
+    assert "spread is 0.2 and separation 1." in text
+    text = bcm.methods_paragraph(outcomes(FOLD), "accuracy", format="text").text
+    assert "spread is 0.3 and separation 1 by default." in text
