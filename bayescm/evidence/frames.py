@@ -202,7 +202,7 @@ def _plain(frame):
     except (TypeError, ValueError):
         kind = f"{type(frame).__module__}.{type(frame).__name__}"
         raise fail(
-            f"A {kind} is not a table of pandas, Polars, PyArrow, DuckDB or Dask",
+            f"An object of type {kind} is not a table of pandas, Polars, PyArrow, DuckDB or Dask",
             ...,
             "",
             "convert it to pandas, or pass a mapping of columns; for other tables, install "

@@ -59,8 +59,8 @@ def as_labels(labels: Any) -> np.ndarray:
     kinds = {type(label) for label in items}
     if not (kinds <= {str} or kinds <= {int} or kinds <= {bool}):
         alike = len(kinds) == 1
-        what = f"Labels are of type {next(iter(kinds)).__name__}" if alike else "Mixed types"
-        what = what if alike else f"Labels are of {what}"
+        what = f"have the type {next(iter(kinds)).__name__}" if alike else "have mixed types"
+        what = f"The labels {what}"
         raise fail(what, items, "", "make them all strings")
     if len(items) < 2:
         todo = "name every class, including those absent from the sample, in `labels=[...]`"

@@ -356,7 +356,7 @@ def _groups(values):
     todo = "give votes in no cluster a label of their own"
     if labels.isna().any():
         raise fail(
-            f"{number_of(labels.isna().sum(), 'votes')} have no group",
+            f"The group of {number_of(labels.isna().sum(), 'votes')} is missing",
             ...,
             "",
             "give each vote without a cluster its own label",

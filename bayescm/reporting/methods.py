@@ -227,7 +227,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "groups": ("How far the groups are apart", "Which groups are worse", "Site by site"),
     "limitations": ("What is uncertain", "Cautions"),
 }
-_WORDS = {"no answer": ("is no answer",), "centres": (" sites.", " groups.")}
+_WORDS = {"no answer": ("marks abstentions",), "centres": (" sites.", " groups.")}
 _STARD = """
 1|title or abstract: names the study as one of diagnostic accuracy, and a measure of it
 2|abstract: structured summary

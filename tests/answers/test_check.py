@@ -185,7 +185,7 @@ def test_what_cannot_be_added_up_is_asked_as_a_whole():
     named = bcm.check(forecasts, "brier[classifier=a] - brier[classifier=b] > 0")
     paired = bcm.compare(forecasts, "brier")
     assert named["probability"][0] == pytest.approx(1 - paired["p_better"][0], abs=0.02)
-    with pytest.raises(ValueError, match="no such part: 'judge'"):
+    with pytest.raises(ValueError, match="has no part 'judge'"):
         bcm.check(judged, "recall[judge=0] > 0.8")
     with pytest.raises(TypeError, match="not evidence: 'dict'"):
         bcm.check({"a": COUNTS}, "f1 > 0.5")

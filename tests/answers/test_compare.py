@@ -585,7 +585,10 @@ def test_a_verdict_that_hangs_on_the_prior_is_cautioned_of(measure):
     table = bcm.compare(with_discordant(3, 0), measure)
     assert table["sentence"][0].startswith("a is better than b")
     caution = table.attrs["caution"]
-    assert "hangs on the prior: a alone is right about 3 examples and b alone about 0" in caution
+    assert (
+        "depends on the prior: a alone is right for about 3 examples and b alone for about 0"
+        in caution
+    )
     chosen = float(caution.partition("concentration=")[2].partition(")")[0])
     again = bcm.compare(with_discordant(3, 0), measure, concentration=chosen)
     assert f"the probability is {100 * again['p_better'][0]:.1f}%" in caution
@@ -600,4 +603,4 @@ def test_a_verdict_of_more_examples_does_not_hang_on_the_prior():
         table = bcm.compare(with_discordant(*pair), ["accuracy", "recall"])
         assert "caution" not in table.attrs
     turned = bcm.compare(with_discordant(0, 3), "accuracy")
-    assert "a is worse than b in accuracy hangs on the prior" in turned.attrs["caution"]
+    assert "a is worse than b in accuracy depends on the prior" in turned.attrs["caution"]

@@ -204,7 +204,7 @@ def test_the_gap_of_two_sets_of_classifiers_and_of_items_is_their_comparison():
     found = bcm.gap(both, "accuracy", **asked)
     rows = bcm.compare(both, "accuracy", dim="group", **asked)
     np.testing.assert_allclose(found, np.sort(rows[["lower", "upper"]].abs(), axis=1), atol=0.012)
-    assert "one spread" not in found.attrs.get("caution", "")
+    assert "one standard deviation" not in found.attrs.get("caution", "")
     items = bcm.from_item_scores(1.0 - wrong, range=(0, 1), by={"site": group})
     row = bcm.compare(items, "mean", dim="site", kind="eti").iloc[0]
     found = bcm.gap(items, "mean", dim="site", **asked)

@@ -287,7 +287,7 @@ def test_the_caption_says_where_marks_are_by_another_model_than_intervals():
     folds = bcm.from_classifiers(actual, answers, by={"fold": np.arange(60) % 5})
     comparison = bcm.compare(folds, "accuracy")
     summary = bcm.summary(folds, "accuracy")
-    said = "Bold and marks are by the correlated t of the differences over the folds"
+    said = "Bold and marks use the correlated t of the differences over the folds"
     assert said in bcm.latex_table(summary, comparison=comparison)
     sets = {"x": folds, "y": folds}
     by_set = bcm.latex_table(

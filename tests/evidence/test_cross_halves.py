@@ -59,9 +59,9 @@ def test_halves_are_stratified_new_each_time_and_the_same_for_every_classifier()
 
 @pytest.mark.filterwarnings("ignore:The least populated class")
 def test_a_class_that_is_missing_in_a_half_is_refused():
-    with pytest.raises(ValueError, match="One half has no example of the class"):
+    with pytest.raises(ValueError, match="half has no example of"):
         bcm.learners.cross_halves(DummyClassifier(), X, np.arange(40) == 7)
-    with pytest.raises(ValueError, match="One half has no example of the class"):
+    with pytest.raises(ValueError, match="half has no example of"):
         bcm.learners.cross_halves(DummyClassifier(), X, Y, groups=Y)
 
 
@@ -95,7 +95,7 @@ def test_a_batch_with_halves_is_each_of_them_by_itself():
             {},
             "Build both from the same classifiers and labels",
         ),
-        (halves(LOUD) * 0, {}, "One half has no example of the class"),
+        (halves(LOUD) * 0, {}, "half has no example of"),
         (halves(LOUD), {"rho": 0.4}, "has no effect with halves, which determine"),
     ],
 )

@@ -166,8 +166,8 @@ def test_matrices_of_folds():
         ([[5]], {}, "Name every class, including those absent"),
         ([[1, 2], [3, 4]], {"labels": ["a", "b", "c"]}, "labels are needed, one per class"),
         ([[1, 2], [3, 4]], {"labels": ["a", "a"]}, "The labels contain a duplicate"),
-        ([[1, 2], [3, 4]], {"labels": ["a", 1]}, "Labels are of Mixed types"),
-        ([[1, 2], [3, 4]], {"labels": ["a", None]}, "Labels are of Mixed types"),
+        ([[1, 2], [3, 4]], {"labels": ["a", 1]}, "mixed types"),
+        ([[1, 2], [3, 4]], {"labels": ["a", None]}, "mixed types"),
         ([[1, 2], [3, 4]], {"labels": "ab"}, "Labels must be a list"),
         (
             [[1, 2], [3, 4]],

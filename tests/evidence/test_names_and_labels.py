@@ -122,7 +122,7 @@ def test_tables_whose_columns_have_numbers_as_names():
     named = votes.rename(columns={0: "model_a", 1: "model_b"})
     assert bcm.from_preferences(votes, left=0, right=1).equals(bcm.from_preferences(named))
     scored = pd.DataFrame({0: [1, 0, 1, 0], 1: [0.9, 0.2, 0.7, 0.4]})
-    with pytest.raises(TypeError, match=r"column must be text: [01].*rename\(columns=str\)"):
+    with pytest.raises(TypeError, match=r"column must be text; got [01].*rename\(columns=str\)"):
         bcm.from_scored_frame(scored, 1, actual=0)
     text = scored.rename(columns=str)
     assert bcm.from_scored_frame(text, "1", actual="0", positive=1) is not None
@@ -132,7 +132,7 @@ def test_results_whose_columns_have_numbers_as_names():
     table = pd.DataFrame(np.linspace(0.6, 0.9, 8).reshape(4, 2), [*"wxyz"]).rename_axis("data_set")
     with pytest.raises(ValueError, match=r"no column of data sets.*reset_index\(\)"):
         bcm.from_results(table)
-    with pytest.raises(ValueError, match=r"no column of data sets.*add a column 'data_set'"):
+    with pytest.raises(ValueError, match=r"no column of data sets.*Add a column 'data_set'"):
         bcm.from_results(table.reset_index(drop=True))
     rows = table.reset_index()
     with pytest.raises(ValueError, match="neither a column 'classifier' nor a column of runs"):
@@ -146,6 +146,6 @@ def test_results_whose_columns_have_numbers_as_names():
 @pytest.mark.parametrize("name", [0, 2, ("a", 1)])
 def test_the_advised_name_of_a_classifier_works(name):
     for function in (bcm.from_classifiers, bcm.from_scores):
-        with pytest.raises(TypeError, match=r"must be a string.*pass \{"):
+        with pytest.raises(TypeError, match=r"must be a string.*Pass \{"):
             function([1, 0, 1, 0], {name: [1, 0, 0, 1]}, positive=1)
         assert function([1, 0, 1, 0], {f"{name}": [1, 0, 0, 1]}, positive=1) is not None

@@ -83,7 +83,7 @@ def test_a_count_in_each_convention(write, cell, keywords, number):
 )
 def test_a_count_of_another_convention_is_rejected_with_its_option(write, cell, keywords, advice):
     path = write(f";a;b\na;{cell};2\nb;3;4\n")
-    with pytest.raises(ValueError, match=f"column 'a' of table.csv.*{advice}"):
+    with pytest.raises(ValueError, match=f"olumn 'a' of table.csv.*{advice}"):
         read(path, **keywords)
 
 

@@ -167,7 +167,7 @@ def changed(column, row, value):
         (lambda: bcm.from_preferences(changed("model_b", 0, "nan")), "'nan'"),
         (
             lambda: bcm.from_preferences(changed("prompt", 0, None), group="prompt"),
-            "A table of wins cannot have group",
+            "A table of wins cannot have group|is missing",
         ),
         (lambda: bcm.from_preferences(changed("times", 0, 0.5), weights="times"), "whole number"),
         (lambda: bcm.from_preferences(changed("times", 0, -1), weights="times"), "negative"),
@@ -187,7 +187,7 @@ def changed(column, row, value):
         (lambda: bcm.from_preferences([[0, 1], [2, 0]], ties=[[0, 1], [2, 0]]), "not symmetric"),
         (
             lambda: bcm.from_preferences([[0, 1], [2, 0]], group=[1, 2]),
-            "A table of wins cannot have group",
+            "A table of wins cannot have group|is missing",
         ),
         (lambda: bcm.from_preferences(TABLE, ties=[[0]]), "table of wins"),
         (

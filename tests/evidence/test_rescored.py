@@ -36,7 +36,7 @@ def test_one_class_against_the_rest():
     evidence = one_vs_rest(bcm.from_scores(list("abcb"), {"m": PROBA}), "b")
     assert evidence.score.dims == ("classifier", "example")
     assert evidence.actual.values.tolist() == [False, True, False, True]
-    with pytest.raises(ValueError, match="There is no class"):
+    with pytest.raises(ValueError, match="Unknown class"):
         one_vs_rest(bcm.from_scores(list("abcb"), PROBA), "x")
     with pytest.raises(ValueError, match="One class against the rest needs three"):
         one_vs_rest(bcm.from_scores(ACTUAL, SCORE), 1)

@@ -184,7 +184,7 @@ def test_chains_that_disagree_give_no_bayes_factor(monkeypatch):
         bcm.priors.evidence_for(models, draws=100, chains=2)
     vague = Estimate(np.array([-3.0, -3.1]), np.array([0.6, 0.6]))
     monkeypatch.setattr(bridge, "bridge_sampling", lambda *_: vague)
-    with pytest.raises(ValueError, match=r"one has a large standard error.*0\.42"):
+    with pytest.raises(ValueError, match=r"one has a standard error.*0\.42"):
         bcm.priors.evidence_for(models, draws=100, chains=2)
 
 

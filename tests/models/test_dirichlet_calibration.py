@@ -207,14 +207,14 @@ def test_log_loss_is_refused_where_a_forecast_of_exactly_0_was_wrong(classes):
 
     right, wrong = (code[5] + 1) % classes, code[5]
     np.testing.assert_allclose(interval(right), interval(right, clip=1e-9), atol=1e-6)
-    assert "make infinite" in interval(right).attrs["caution"]
-    with pytest.raises(ValueError, match="log_loss is infinite if a forecast of exactly 0"):
+    assert "make it infinite" in interval(right).attrs["caution"]
+    with pytest.raises(ValueError, match="log_loss is infinite: some forecasts are exactly 0"):
         interval(wrong)
 
 
 def test_log_loss_is_refused_where_no_mistake_shows_what_one_costs():
     actual = np.arange(50) % 2
-    with pytest.raises(ValueError, match="log_loss is infinite if a forecast of exactly 0"):
+    with pytest.raises(ValueError, match="log_loss is infinite: some forecasts are exactly 0"):
         bcm.interval(bcm.from_probabilities(actual, actual.astype(float)), "log_loss")
 
 

@@ -52,7 +52,7 @@ def test_the_tree_of_exact_draws():
     ],
 )
 def test_evidence_that_is_no_series_is_refused(model, counts):
-    with pytest.raises(ValueError, match="series of two-class tables"):
+    with pytest.raises(ValueError, match="needs two-class tables along 'step'"):
         bcm.fit(counts, model)
-    with pytest.raises(ValueError, match="series of two-class tables"):
+    with pytest.raises(ValueError, match="needs two-class tables along 'step'"):
         bcm.interval(counts, "accuracy", model=model)

@@ -37,7 +37,7 @@ def test_the_mean_over_folds_has_the_correlated_t(folded):
 
 def test_what_needs_one_sample_is_refused(folded):
     one = folded.isel(classifier=0, drop=True)
-    with pytest.raises(ValueError, match="ece is of one sample, not of folds"):
+    with pytest.raises(ValueError, match="ece is not available for folds"):
         bcm.interval(folded, "ece")
     with pytest.raises(ValueError, match="supports one sample, but the evidence has folds"):
         bcm.models.calibration(one)

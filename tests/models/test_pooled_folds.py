@@ -77,5 +77,5 @@ def test_another_prior_is_shared_by_all_cells():
 
 @pytest.mark.parametrize("method", ["auto", "nuts"])
 def test_fit_refuses_a_discount_that_is_none(method):
-    with pytest.raises(ValueError, match="omega is out of range"):
+    with pytest.raises(ValueError, match="omega must be from"):
         bcm.fit(FOLDS, "pooled_folds", omega=1.5, method=method)

@@ -100,7 +100,7 @@ def test_two_pages_for_one_incident_and_one_for_one_that_is_over():
         dry = notify(monitor, late, floor=FLOOR, dry_run=True)
         assert (len(dry), len(got)) == (1, 2)
         assert notify(monitor, late, floor=FLOOR)["event"].tolist() == ["closed"]
-        assert got[-1]["sentence"].startswith("over at ")
+        assert got[-1]["sentence"].startswith("closed at ")
         assert notify(monitor, late, floor=FLOOR, dry_run=True).empty
 
 
@@ -161,7 +161,9 @@ def test_an_incident_that_a_correction_takes_away_is_closed():
     assert len({page["id"] for page in got}) == len(got) == 2 + len(again)
     assert (opened["event"], closed["event"]) == ("opened", "closed")
     assert (opened["incident"], closed["incident"]) == ("3", "3")
-    assert "as batches were corrected or came late, opened at 2026-01-04" in closed["sentence"]
+    assert (
+        "because batches were corrected or arrived late, opened at 2026-01-04" in closed["sentence"]
+    )
     assert closed["sentence"].endswith(opened["sentence"])
 
 

@@ -377,7 +377,7 @@ def test_the_command_line_takes_item_scores(tmp_path, capsys, monkeypatch):
     assert run("alarms", "--floor", "mean=4.9") == 0
     assert "below the floor" in " ".join(capsys.readouterr().out.split())
     assert run("add", "0.csv", "--batch", "4", "--range", "0,5") == 2
-    assert "lowest is not that of the batches" in capsys.readouterr().err
+    assert "differs from the batches" in capsys.readouterr().err
 
 
 def test_items_on_one_side_of_a_mark_are_judged_and_cautioned_of():

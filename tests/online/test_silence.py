@@ -63,7 +63,7 @@ def test_pages_say_that_it_began_and_that_it_is_over(monitor):
         ("opened", "one"),
         ("closed", "one"),
     ]
-    assert told[1]["text"].startswith("mail: incident one closed: over at ")
+    assert told[1]["text"].startswith("mail: incident one closed: closed at ")
 
 
 @pytest.mark.long

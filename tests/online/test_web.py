@@ -218,7 +218,7 @@ def test_the_command_serves_what_it_is_told(store, monkeypatch, capsys):
     for given, expected in {
         ("--token", "short"): "The token must have at least",
         ("--rate", "2"): "rate must be between 0 and 1",
-        ("--port", "0"): "not a port: 0",
+        ("--port", "0"): "port must be a number from 1 to 65535",
         ("--window", "0"): "window must be a whole number",
     }.items():
         code, said = run(*given)

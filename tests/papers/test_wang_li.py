@@ -123,5 +123,5 @@ def test_the_beta_distribution_without_correlation_is_the_exact_one_and_the_othe
 
 @pytest.mark.parametrize("name", ["11", "13"])
 def test_a_table_without_an_experiment_is_refused(name):
-    with pytest.raises(ValueError, match="unknown table of cases"):
+    with pytest.raises(ValueError, match="Unknown table of cases"):
         wang_li.experiment(name)

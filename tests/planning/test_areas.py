@@ -24,12 +24,12 @@ def test_enough_examples_for_an_area():
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"expect": 0.5}, "expect is out of range"),
+        ({"expect": 0.5}, "expect must be between"),
         ({"expect": "high"}, "expect must be a number"),
-        ({"width": 1.2}, "width is out of range"),
+        ({"width": 1.2}, "width must be between"),
         ({"replications": 0}, "must be a whole number of test sets"),
         ({"replications": 40.0}, "replications must be a whole number of test sets"),
-        ({"width": 1e-6}, "no sample size up to 10,000,000"),
+        ({"width": 1e-6}, "No sample size up to 10,000,000"),
     ],
 )
 def test_what_is_no_plan_of_an_area_is_named(change, error):

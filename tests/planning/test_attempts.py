@@ -62,9 +62,9 @@ def test_a_plan_from_few_items_is_cautioned_of():
         ("f1", {}, "not a measure of attempts"),
         ("mean", {"items": 1}, "items must be a whole number"),
         ("mean", {"attempts": [4, 2.5]}, "attempts must be a whole number"),
-        ("mean", {"of": "new"}, "unknown of"),
+        ("mean", {"of": "new"}, "Unknown of"),
         ("mean", {"replications": 1}, "replications must be"),
-        ("pass_at(9)", {"attempts": 4}, "more answers than most items have"),
+        ("pass_at(9)", {"attempts": 4}, "needs at least 9 attempts"),
     ],
 )
 def test_what_has_no_meaning_is_refused(measure, keywords, message):

@@ -91,15 +91,21 @@ def test_a_new_system_gets_the_votes():
     ("call", "words"),
     [
         (lambda: plan_preferences(VOTES, difference=("a", "z"), width=0.1), "Unknown system"),
-        (lambda: plan_preferences(VOTES, difference=("a", "a"), width=0.1), "two systems"),
-        (lambda: plan_preferences(VOTES, difference="ab", width=0.1), "two systems"),
-        (lambda: plan_preferences(VOTES, difference=("a", "b"), width=1.5), "too large"),
+        (
+            lambda: plan_preferences(VOTES, difference=("a", "a"), width=0.1),
+            "two different systems",
+        ),
+        (lambda: plan_preferences(VOTES, difference="ab", width=0.1), "two different systems"),
+        (
+            lambda: plan_preferences(VOTES, difference=("a", "b"), width=1.5),
+            "must be between 0 and 1",
+        ),
         (lambda: plan_preferences(VOTES, difference=("a", "b"), width=0), "width"),
-        (lambda: plan_preferences(VOTES, difference=("a", "b"), width=1e-7), "anybody collects"),
+        (lambda: plan_preferences(VOTES, difference=("a", "b"), width=1e-7), "more than"),
         (lambda: plan_pairs(VOTES, budget=0), "budget"),
         (
             lambda: plan_pairs(bcm.from_preferences(table_of(50, 1), group=[1, 2] * 25), budget=9),
-            "too few clusters",
+            "At least 5 clusters",
         ),
     ],
 )

@@ -153,7 +153,10 @@ def test_figures_of_a_paper_have_its_width_and_its_letters(two):
 
 
 def test_a_size_of_paper_is_a_number_above_0():
-    with pytest.raises(ValueError, match="columns must be a size"), bcm.plots.paper_columns(0):
+    with (
+        pytest.raises(ValueError, match="columns must be a number above 0"),
+        bcm.plots.paper_columns(0),
+    ):
         pass
 
 

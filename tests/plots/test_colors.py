@@ -129,7 +129,7 @@ NAMED = {
 @pytest.mark.parametrize("name", PARTS)
 def test_parts_have_the_colours_of_the_user(name):
     assert "#123456" in _colors(PARTS[name](colors={NAMED[name]: "#123456"}))
-    with pytest.raises(ValueError, match="nothing of this name to colour"):
+    with pytest.raises(ValueError, match="nothing with the name 'svm' to colour"):
         PARTS[name](colors={"svm": "red"})
 
 

@@ -148,7 +148,7 @@ def test_a_density_for_every_prior(two, measure):
 
 
 def test_one_density_for_each_prior(two, three):
-    with pytest.raises(ValueError, match="no priors"):
+    with pytest.raises(ValueError, match="No priors"):
         bcm.plots.plot_priors(two, {}, "f1")
     with pytest.raises(ValueError, match="one density"):
         bcm.plots.plot_priors(three, {"flat": 1.0}, "recall")

@@ -72,7 +72,7 @@ def test_default_omega_of_repeats_is_marked():
 @pytest.mark.parametrize(
     ("counts", "measure", "message"),
     [
-        (FOLDS[0], "f1", "no folds"),
+        (FOLDS[0], "f1", "no dimension 'fold'"),
         (REPEATED.rename(repeat="site"), "f1", "more than one cross-validation"),
         (
             bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",)),
@@ -99,5 +99,5 @@ def test_every_classifier_has_a_panel():
 
 def test_too_many_folds_to_read():
     counts = bcm.from_matrix(np.tile(CELLS[0], (20, 1, 1)), dims=("fold",))
-    with pytest.raises(ValueError, match="too many folds"):
+    with pytest.raises(ValueError, match="at most 60 are readable"):
         plot_folds(counts, "f1")

@@ -99,7 +99,7 @@ def test_a_mapping_has_a_row_for_each_member(two):
 
 
 def test_measures_written_alike_do_not_share_rows(two):
-    with pytest.raises(ValueError, match="displayed alike"):
+    with pytest.raises(ValueError, match="have the display name"):
         bcm.plot_forest(two, ["f1", "mcc"], display_names={"f1": "score", "mcc": "score"})
 
 

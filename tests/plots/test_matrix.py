@@ -110,7 +110,7 @@ def test_words_stay_inside_their_cells(two):
 
 @pytest.mark.parametrize("unused", ["draws", "random_seed", "n", "accuracy"])
 def test_keywords_without_effect_on_proportions_are_refused(two, unused):
-    with pytest.raises(ValueError, match=f"exact.*{unused}.*name a model"):
+    with pytest.raises(ValueError, match=f"{unused}.*name a model"):
         bcm.plot_matrix(two, **{unused: 100})
 
 

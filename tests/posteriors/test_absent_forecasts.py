@@ -70,5 +70,5 @@ def test_a_classifier_whose_forecasts_are_equal_is_compared():
     measures = set(bcm.summary(evidence)["measure"])
     assert "calibration_slope" not in measures
     assert "brier" in measures
-    with pytest.raises(ValueError, match="a slope needs forecasts that differ"):
+    with pytest.raises(ValueError, match=r"(?i)slope"):
         bcm.summary(evidence, "calibration_slope")

@@ -1,4 +1,4 @@
-"""Bands of calibration curves that have steps, or whose forecasts take few values."""
+"""Bands of calibration curves that have steps, or whose forecasts have few values."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_between_few_values_nothing_is_known():
     found = bcm.calibration.curve(jagged(2, 400), at=[0.2, 0.3])
     assert np.isfinite(found["interval"][0]).all()
     assert np.isnan(found["interval"][1]).all()
-    assert "take few values" in found.attrs["caution"]
+    assert "have few values" in found.attrs["caution"]
 
 
 def test_two_values_have_a_band_too():

@@ -44,7 +44,7 @@ def test_long_and_wide_tables_are_the_same_results():
     ],
 )
 def test_levels_of_differences_are_refused(ask):
-    with pytest.raises(ValueError, match=r"differences between (members|classifiers)"):
+    with pytest.raises(ValueError, match=r"comparisons between their members"):
         ask()
 
 
@@ -199,7 +199,7 @@ def test_of_losses_of_any_kind_the_smaller_is_better(measure):
 
 def test_results_that_are_best_in_the_middle_are_refused():
     for ask in (bcm.compare, bcm.classical.friedman):
-        with pytest.raises(ValueError, match="calibration_slope are best neither highest"):
+        with pytest.raises(ValueError, match="calibration_slope is best at"):
             ask(errors_named("calibration_slope"))
 
 

@@ -197,7 +197,7 @@ def test_two_tests_in_two_populations_as_hui_and_walter_printed():
         for _ in range(count)
     ]
     place, first, second = zip(*rows, strict=True)
-    with pytest.warns(UserWarning, match="err alike"):
+    with pytest.warns(UserWarning, match="With two raters"):
         evidence = bcm.from_raters({"first": first, "second": second}, group=place)
     prevalence, rates = noisy_labels(evidence).votes.most_likely()
     np.testing.assert_allclose(prevalence[:, 1], [0.0268, 0.7168], atol=2e-4)

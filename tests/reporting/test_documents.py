@@ -99,7 +99,7 @@ def test_items_of_a_prediction_model_at_several_sites_are_where_they_are_reporte
 
 
 def test_how_no_answers_were_handled_is_reported_only_where_there_are_some():
-    told = Section("What was evaluated", ["refused is no answer: measures are of the answered."])
+    told = Section("What was evaluated", ["refused marks abstentions."])
     assert _where("stard", told)["15"] == "here: What was evaluated"
     assert "15" not in _where("stard", Section("What was evaluated", ["145 examples."]))
 

@@ -139,7 +139,7 @@ def test_numbers_have_no_digits_beyond_their_error():
 def test_cautions_name_few_studies_and_what_depends_on_the_prevalence():
     lines = recipe(studies(4), ["sensitivity", "ppv", "accuracy"]).cautions().sentences
     assert lines[0].startswith("With only 4 studies")
-    assert lines[1].startswith("How many are ill decides on PPV, accuracy too")
+    assert lines[1].startswith("PPV, accuracy also depend on the prevalence")
     lines = recipe(studies(), ["sensitivity", "LR+", "dor", "nnd"]).cautions().sentences
     assert not any("also depend on the prevalence" in line for line in lines)
     assert "caution" not in bcm.meta.heterogeneity(studies()).attrs

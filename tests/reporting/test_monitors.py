@@ -43,7 +43,7 @@ def test_report_of_probabilities_says_how_they_drifted(tmp_path):
     with pytest.raises(SystemExit):
         main(["report", "--store", address, "-o", str(tmp_path / "r.md")])
     text = (tmp_path / "r.md").read_text()
-    change = "The outcomes have changed: what is known now is by the batches since 2026-01-04"
+    change = "The outcomes have changed. Current results use the batches since 2026-01-04"
     number = "1,200 examples with probabilities"
     for said in (number, f"{events:,} events", "6 batches from", change):
         assert said in text

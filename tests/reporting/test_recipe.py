@@ -60,7 +60,7 @@ def test_measures_of_every_class_are_not_compared():
 def test_cautions_of_the_summary_are_in_the_report():
     counts = bcm.from_cells(tp=0, fn=0, fp=35, tn=30)
     sentences = CountsRecipe(counts, ["recall"], SETTINGS, {}).cautions().sentences
-    assert "Undefined (0/0) in the evidence, so that the prior decides: recall." in sentences
+    assert "Undefined (0/0) in the sample, so the result depends on the prior: recall." in sentences
     listed = bcm.from_predictions(["a", "b"] * 20, ["a", "b"] * 20, labels=["a", "b", "c"])
     sentences = CountsRecipe(listed, ["f1_macro"], SETTINGS, {}).cautions().sentences
     assert sum("F1 (macro): c." in sentence for sentence in sentences) == 1
