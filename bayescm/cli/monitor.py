@@ -1105,13 +1105,25 @@ def status(
     show(table, output, hidden=["open_incident", "acknowledged_incident"], closing=closing)
 
 
+def _without_self_comparisons(frame):
+    """Leave out the win rate of a system against itself, which is always one half."""
+    if "system" not in frame:
+        return frame
+    rows = zip(frame["measure"], frame["system"], strict=True)
+    kept = [not measure.endswith(f"[{system}]") for measure, system in rows]
+    attrs = frame.attrs
+    frame = frame[kept].reset_index(drop=True)
+    frame.attrs = attrs
+    return frame
+
+
 def _now(monitor, interval, rules):
     """Return one row for each measure of a classifier, and lines about changes and incidents."""
     from bayescm.online.encoding import sizes_of, what_changes
     from bayescm.online.incidents import standing
 
     name, last = monitor.classifier, monitor.ledger.last(monitor.classifier)
-    frame = monitor.summary(**interval.keywords(), **rules)
+    frame = _without_self_comparisons(monitor.summary(**interval.keywords(), **rules))
     batches, incidents = monitor.since_change(**rules), monitor.incidents(**rules)
     number, since = batches.sizes["step"], str(batches["at"].values[0])[:19] + "Z"
     still_open = standing(incidents[incidents["state"] == "open"])
@@ -1390,6 +1402,8 @@ def plot(
     files = _files_of(path, list(figures))
     for name, figure in figures.items():
         save_picture(figure, files[name])
+        if len(files) > 1:
+            print(f"{name}: {files[name]}")
 
 
 def _files_of(path: Path, names: list[str]) -> dict[str, Path]:
@@ -1503,7 +1517,7 @@ def challenge(
             with Challenge(Ledger(source.store), name, **rule) as challenge:
                 challenge.add(batch_id, outcomes, **keywords)
                 table = challenge.history()
-    show(table, output, f"{name}: {verdict(table)}")
+    show(table, output, f"{name}: {verdict(table)}", by_column=True)
 
 
 class Hooks(Options):

@@ -34,6 +34,7 @@ def show(
     hidden: Iterable[str] = (),
     renamed: Mapping[str, str] | None = None,
     closing: str = "",
+    by_column: bool = False,
 ) -> None:
     """
     Print the table of a command and write its picture, the last that a command does.
@@ -60,6 +61,8 @@ def show(
         Columns that people are not shown.
     renamed : mapping, optional
         What people read in the place of the name of a column.
+    by_column : bool
+        Whether all rows of a column have the same number of decimals.
     """
     if isinstance(output, str):
         output = Output(style=Format(output))
@@ -86,7 +89,10 @@ def show(
         if header:
             say(header)
         say_table(
-            frame.rename(columns=renamed or {}), markdown=output.style == "markdown", hidden=hidden
+            frame.rename(columns=renamed or {}),
+            markdown=output.style == "markdown",
+            hidden=hidden,
+            by_column=by_column,
         )
         if closing:
             say(closing)
@@ -110,7 +116,13 @@ def say(text: str) -> None:
     console().print(printable(text), highlight=False)
 
 
-def say_table(frame: pd.DataFrame, *, markdown: bool = False, hidden: Iterable[str] = ()) -> None:
+def say_table(
+    frame: pd.DataFrame,
+    *,
+    markdown: bool = False,
+    hidden: Iterable[str] = (),
+    by_column: bool = False,
+) -> None:
     """
     Print a table for people, but for some of its columns.
 
@@ -119,7 +131,7 @@ def say_table(frame: pd.DataFrame, *, markdown: bool = False, hidden: Iterable[s
     """
     table = Table(box=box.MARKDOWN if markdown else box.SIMPLE_HEAD)
     shown = frame.drop(columns=list(hidden), errors="ignore")
-    texts = in_text(shown, _cell, frame)
+    texts = in_text(shown, _cell, frame, by_column=by_column)
     spare = 0  # how much narrower the table becomes by breaking texts between words
     for column in shown.columns:
         numeric = pd.api.types.is_numeric_dtype(shown[column])

@@ -296,6 +296,8 @@ def verdict(history: pd.DataFrame) -> str:
     """
     last = history.iloc[-1]
     better = f"better with probability {last['p_better']:.4g}"
+    if last["decision"] == FUTILE and "p_promote" in history:
+        better += f", promoted by the planned end with probability {last['p_promote']:.4g}"
     if last["decision"] == GO_ON:
         return f"{GO_ON}: {better}"
     first = history[history["decision"] != GO_ON].iloc[0]

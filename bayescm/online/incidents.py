@@ -133,7 +133,11 @@ def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
         rows.append([*facts, _most_telling(still_on).sentence if len(still_on) else "", note])
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     times = ("opened", "closed", "since")
-    return table.astype({name: "datetime64[us]" for name in times}) if len(table) else table
+    if not len(table):
+        return table
+    # A silence opens after its batch, perhaps also after the incidents of later batches.
+    table = table.sort_values("opened", kind="stable", ignore_index=True)
+    return table.astype({name: "datetime64[us]" for name in times})
 
 
 def members_of(alarms: pd.DataFrame, incident: Mapping[str, Any]) -> pd.DataFrame:

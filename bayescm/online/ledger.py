@@ -421,6 +421,8 @@ class Ledger(Database):
                 frame = pd.DataFrame(rows, columns=list(Entry._fields))[list(columns)]
                 texts = _texts_of_entries(description, [row.entry for row in rows])
                 frame = frame.rename(columns=columns).assign(labels=texts)
+                # A change of classes has a tab in its name, which no batch can have.
+                frame["batch_id"] = frame["batch_id"].str.replace("\t", " ")
                 frame.insert(0, "classifier", description.classifier)
                 tables.append(frame)
         return pd.concat(tables[1:] or tables, ignore_index=True)

@@ -627,3 +627,24 @@ def test_messages_of_the_terminal_name_options(run, tmp_path):
     run("add", "a.csv", *store, "--positive", "sick")
     said = run("notify", *store[:2], "--url", "https://a.b/c", "--format", "email")[1].err
     assert "Pass --command" in said
+
+
+def test_status_leaves_out_a_system_against_itself(run, tmp_path):
+    (tmp_path / "v.csv").write_text("left,right,winner\n" + "a,b,left\nb,a,left\na,b,tie\n" * 5)
+    store = ("--store", "v.db")
+    assert run("add", "v.csv", "--batch", "a", "--left", "left", "--right", "right", *store)[0] == 0
+    said = run("status", *store, "-m", "win_rate[a]", "--format", "json")[1].out
+    assert [row["system"] for row in json.loads(said)] == ["b"]
+
+
+def test_pictures_and_changes_of_classes_have_plain_names(run, tmp_path):
+    (tmp_path / "m.csv").write_text("actual,predicted\nx,x\ny,x\nz,z\ny,y\n")
+    for name in ("spam", "ham"):
+        add = ("add", "m.csv", "--batch", "a", "--store", "e.db", "--new", "--classifier", name)
+        assert run(*add)[0] == 0
+    assert run("classes", "--store", "e.db", "--classifier", "ham", "--rename", "x=w")[0] == 0
+    exported = run("export", "--store", "e.db")[1].out
+    assert "classes 1" in exported
+    assert "\t" not in exported
+    said = run("plot", "--store", "e.db", "-o", "h.png", "-m", "accuracy")[1].out
+    assert said.splitlines() == ["ham: h-ham.png", "spam: h-spam.png"]
