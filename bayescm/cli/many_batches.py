@@ -154,10 +154,11 @@ def by_slices(
         try:
             batch_evidence = read(part)
         except ValueError as problem:
-            if not hasattr(problem, "what"):
+            parts = vars(problem)  # of an error that `fail` built
+            if "what" not in parts:
                 raise
-            what = f"Batch {str(name)!r}: {problem.what}"
-            raise fail(what, problem.value, problem.expected, problem.advice) from None
+            what = f"Batch {str(name)!r}: {parts['what']}"
+            raise fail(what, parts["value"], parts["expected"], parts["advice"]) from None
         yield str(name), batch_evidence, None if times is None else times[name]
 
 

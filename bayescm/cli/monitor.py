@@ -699,7 +699,7 @@ def _classes_of(columns, template):
         if facts.get("positive") is not None:
             todo = "correct the labels, or start another classifier: --classifier NAME --new"
         allowed = f"one of the classes in the ledger, {labels}"
-        raise fail(problem.what, problem.value, allowed, todo) from None
+        raise fail(what, vars(problem)["value"], allowed, todo) from None
 
 
 def _has_rows(path: str) -> bool:
@@ -1262,13 +1262,14 @@ def _naming(name, config, *, is_one_of_all):
     try:
         yield
     except ValueError as problem:
-        if not is_one_of_all or not hasattr(problem, "what"):
+        parts = vars(problem)  # of an error that `fail` built
+        if not is_one_of_all or "what" not in parts:
             raise
-        advice = problem.advice
-        if config is not None and "which is not monitored" in problem.what:
+        advice = parts["advice"]
+        if config is not None and "which is not monitored" in parts["what"]:
             advice = (*advice, f"move the limit to a table [{TABLES}.NAME] in {config.name}")
-        what = f"{name}: {problem.what}"
-        raise fail(what, problem.value, problem.expected, advice) from None
+        what = f"{name}: {parts['what']}"
+        raise fail(what, parts["value"], parts["expected"], advice) from None
 
 
 def _joined(parts: dict[str, Any]) -> Any:
