@@ -200,7 +200,8 @@ def methods_paragraph(
         }
         for recipe in recipes.values():
             if of != "parameter" and _tree_of(recipe) is not None:
-                select_estimand(recipe.posterior, of)  # type: ignore[attr-defined]  # raises an error if the fit lacks it
+                # Raises an error if the fit lacks the estimand.
+                select_estimand(recipe.posterior, of)  # type: ignore[attr-defined]
         table = pd.concat([recipe.table for recipe in recipes.values()])
         facts = _common_facts({name: recipe.facts() for name, recipe in recipes.items()})
         tables = (table, *_comparisons(recipes.values()))
