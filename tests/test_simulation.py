@@ -277,7 +277,7 @@ def test_repeated_simulations_depend_on_seed_case_and_index_alone():
 
 @pytest.mark.parametrize("experiment", [COINS, Repeated("heads", CASES, heads)])
 def test_a_case_that_is_none_is_refused(experiment):
-    with pytest.raises(ValueError, match="There is no case"):
+    with pytest.raises(ValueError, match="Unknown case"):
         experiment.run(case=3)
 
 

@@ -153,8 +153,9 @@ def _table(name, table):
     values = []
     for cell in CELLS:
         if cell not in table or table[cell] is None:
-            todo = suggest(cell, map(str, table)) or "give tp, fp and fn"
-            raise fail(f"{name} has no column {cell}", list(table), CELLS, todo)
+            given = [str(key) for key in table if table[key] is not None]
+            todo = f"{suggest(cell, given)} give tp, fp and fn".strip()
+            raise fail(f"{name} has no {cell}, only {{}}", given, "", todo)
         counts = check_counts(table[cell], name=f"a count ({cell})", todo="count whole ones")
         if counts.ndim != 1:
             todo = "pass one number for each item"

@@ -225,7 +225,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "Which is better",
     ),
     "groups": ("How far the groups are apart", "Which groups are worse", "Site by site"),
-    "limitations": ("What is uncertain", "Cautions"),
+    "limitations": ("Uncertain results", "Cautions"),
 }
 _WORDS = {"no answer": ("marks abstentions",), "centres": (" sites.", " groups.")}
 _STARD = """

@@ -60,12 +60,12 @@ def test_systems_are_compared_on_the_same_items():
         (lambda: bcm.interval(ONE, "hamming_loss"), "true negatives"),
         (lambda: bcm.interval(ONE, "f1_macro"), "several labels"),
         (lambda: bcm.interval(ONE, "f1[cat]"), "several labels"),
-        (lambda: bcm.interval(ONE, "mcc"), "one table"),
-        (lambda: bcm.from_item_counts(tp=[1, 2], fp=[0, 1]), "no fn"),
-        (lambda: bcm.from_item_counts(tp=[1, 2], fp=[0, 1], fn=[1]), "differ in length"),
+        (lambda: bcm.interval(ONE, "mcc"), "is not available"),
+        (lambda: bcm.from_item_counts(tp=[1, 2], fp=[0, 1]), "has no fn"),
+        (lambda: bcm.from_item_counts(tp=[1, 2], fp=[0, 1], fn=[1]), "have different lengths"),
         (lambda: bcm.from_item_counts(tp=[1, -2], fp=[0, 1], fn=[1, 0]), "count"),
-        (lambda: bcm.from_item_counts(TABLE, tp=TP), "beside"),
-        (lambda: bcm.from_item_counts(TABLE, item=[1] * 60), "there twice"),
+        (lambda: bcm.from_item_counts(TABLE, tp=TP), "cannot be combined"),
+        (lambda: bcm.from_item_counts(TABLE, item=[1] * 60), "occurs twice"),
     ],
 )
 def test_what_is_refused(ask, words):

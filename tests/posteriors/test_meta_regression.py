@@ -185,10 +185,10 @@ def test_covariates_that_mean_nothing_are_refused(covariates, said):
 @pytest.mark.parametrize(
     ("reference", "said"),
     [
-        ({}, "no covariates"),
+        ({}, "No covariates"),
         ({"yaer": 0}, "Unknown covariate"),
-        ({"year": "new"}, "year is a number"),
-        ({"test": "c"}, "no study has this test"),
+        ({"year": "new"}, "year of the typical study must be a number"),
+        ({"test": "c"}, "No study has test 'c'"),
     ],
 )
 def test_references_that_mean_nothing_are_refused(reference, said):

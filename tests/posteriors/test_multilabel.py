@@ -111,7 +111,7 @@ def test_systems_are_paired_by_example():
 def test_two_copies_of_a_system_may_differ_in_other_examples_and_are_warned_of():
     copies = bcm.from_multilabel(ACTUAL, {"a": A, "b": A})
     for measure in ("f1_micro", "f1_macro", "recall[1]", "hamming_loss"):
-        with pytest.warns(UserWarning, match="a and b are alike in all 80 examples"):
+        with pytest.warns(UserWarning, match="a and b have equal scores on all 80 examples"):
             row = bcm.compare(copies, measure).iloc[0]
         assert row["lower"] < 0 < row["upper"]
         assert row["p_better"] == pytest.approx(0.5, abs=0.03)
@@ -121,11 +121,11 @@ def test_systems_that_differ_in_few_examples_are_warned_of():
     near = A.copy()
     near[:12, 0] ^= True
     near[0, 1] ^= True
-    with pytest.warns(UserWarning, match="differ in 12 of 80 examples, worth 11 of equal"):
+    with pytest.warns(UserWarning, match="differ in 12 of 80 examples"):
         bcm.compare(bcm.from_multilabel(ACTUAL, {"a": A, "b": near}), "f1_micro")
     near = A.copy()
     near[:5, 0] ^= True
-    with pytest.warns(UserWarning, match="differ in 5 of 80 examples: too few"):
+    with pytest.warns(UserWarning, match="differ in 5 of 80 examples"):
         bcm.compare(bcm.from_multilabel(ACTUAL, {"a": A, "b": near}), "f1_micro")
     near[:20, 0] = ~A[:20, 0]
     bcm.compare(bcm.from_multilabel(ACTUAL, {"a": A, "b": near}), "f1_micro")

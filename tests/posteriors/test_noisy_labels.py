@@ -173,8 +173,8 @@ def test_more_classes_are_drawn_in_turn():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"raters": {"a": [1, 0], "b": [1]}}, "differ in length"),
-        ({"raters": {}}, "no raters"),
+        ({"raters": {"a": [1, 0], "b": [1]}}, "equal numbers of examples"),
+        ({"raters": {}}, "No raters"),
         ({"raters": {"a": [1, 0]}, "predicted": {"a": [1, 0]}}, "named twice"),
         ({"raters": {1: [1, 0], "1": [1, 0]}}, "named twice"),
         ({"raters": SAID, "labels": [False, 3]}, "mixed types"),

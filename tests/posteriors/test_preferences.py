@@ -209,7 +209,7 @@ def test_the_mean_win_rate_is_that_of_the_opponents():
 
 def test_what_the_votes_do_not_know_is_an_error():
     votes = bcm.from_preferences([[0, 5], [4, 0]])
-    with pytest.raises(ValueError, match="no vote is a tie"):
+    with pytest.raises(ValueError, match="No vote is a tie"):
         bcm.interval(votes, "tie_rate")
     with pytest.raises(ValueError, match="order in which systems were shown is unknown"):
         bcm.interval(votes, "position_advantage")
@@ -326,7 +326,7 @@ def test_the_next_votes_have_the_noise_of_their_number():
 
 def test_what_the_next_votes_do_not_have_is_an_error():
     votes, table = VOTES["order and ties"], board(4, 60)
-    with pytest.raises(ValueError, match="rating is not a share of the next votes"):
+    with pytest.raises(ValueError, match="not available for rating"):
         bcm.interval(votes, "rating", of="predictive")
     with pytest.raises(ValueError, match="n"):
         bcm.interval(votes, "win_rate", of="predictive", n=0)

@@ -359,7 +359,7 @@ def test_items_of_a_group_are_drawn_together():
     assert width["grouped"] == pytest.approx(normal, rel=0.2)
     assert width["grouped"] > 1.5 * width["alone"]
     few = bcm.from_attempts(table, group=np.repeat(range(4), 15))
-    with pytest.raises(ValueError, match="too few groups of items"):
+    with pytest.raises(ValueError, match="At least 5 groups of items"):
         bcm.interval(few, "mean")
     with pytest.raises(ValueError, match="drop_vars"):
         bcm.models.repeated_items(grouped)
@@ -508,7 +508,7 @@ def test_single_answers_in_groups_vary_with_these():
     alone = bcm.interval(bcm.from_attempts(answers), "mean")
     # Twelve items and not sixty: twice as wide and more
     assert 1.9 < (grouped.diff("bound") / alone.diff("bound")).item() < 2.8
-    with pytest.raises(ValueError, match="too few groups of items"):
+    with pytest.raises(ValueError, match="At least 5 groups of items"):
         bcm.interval(bcm.from_attempts(answers, group=np.arange(60) // 15), "mean")
 
 

@@ -111,19 +111,19 @@ def test_the_table_of_priors_takes_those_of_the_model_by_keyword():
 
 
 def test_keywords_of_models_are_no_names_of_priors():
-    with pytest.raises(ValueError, match=r"a keyword of models.*'spread'.*\{'mine'"):
+    with pytest.raises(ValueError, match=r"'spread' is a keyword of models.*\{'mine'"):
         priors.predictive({"spread": 1.0}, "recall", n=50)
     with pytest.raises(ValueError, match="a keyword of models"):
         priors.table(COUNTS, {"spread": 1.0}, "recall")
 
 
 def test_a_table_of_no_priors_is_refused():
-    with pytest.raises(ValueError, match="no priors"):
+    with pytest.raises(ValueError, match="No priors"):
         priors.table(COUNTS, {}, "f1")
 
 
 def test_sensitivity_is_that_of_a_fit():
-    with pytest.raises(TypeError, match="fit the counts first"):
+    with pytest.raises(TypeError, match="Fit the counts first"):
         priors.sensitivity(COUNTS, "f1")
 
 
@@ -139,7 +139,7 @@ def test_one_prior_or_several_by_name_are_taken_alike():
     assert table["prior"].tolist() == ["uniform"]
     both = priors.table(COUNTS, several, "f1")
     assert both["mean"].tolist() == pytest.approx([table["mean"][0]] * 2)
-    with pytest.raises(ValueError, match="no priors"):
+    with pytest.raises(ValueError, match="No priors"):
         priors.predictive({}, "f1", n=20)
 
 

@@ -18,7 +18,7 @@ from bayescm.reporting.sections import Section
 SECTIONS = [
     "What was evaluated",
     "What is known",
-    "What is uncertain",
+    "Uncertain results",
     "Pictures",
     "How it was computed",
     "Cautions",
