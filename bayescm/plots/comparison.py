@@ -303,6 +303,13 @@ def plot_ranks(
     >>> plot_ranks(both, "accuracy", random_seed=0).axes[0].get_xlabel()
     'rank (1 is best)'
     """
+    if "colors" in keywords:
+        raise fail(
+            "Colours in this plot are probabilities, so it has no `colors`",
+            ...,
+            "",
+            "leave `colors` out, or use plot_tiers",
+        )
     asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
     table = ranks(evidence, measure, dim=dim, **asked)

@@ -159,7 +159,10 @@ def plot_posterior(
         for panel in panels
         for label, _ in panel.members
     ]
-    looks = dict(zip(members, style.looks(members, colors), strict=True))
+    labels = [label for of_member in members for label in of_member]
+    style.check_colors(colors, [*labels, *(panel.name for panel in panels)])
+    of_labels = {name: color for name, color in (colors or {}).items() if name in labels}
+    looks = dict(zip(members, style.looks(members, of_labels), strict=True))
     with _panel_canvas(_check_few(panels), ax, most) as page:
         densities = {
             panel.name: density(by_name[panel.name], panel.range, panel.shape) for panel in panels
@@ -176,6 +179,8 @@ def plot_posterior(
             for i, (label, index) in enumerate(panel.members):
                 alone = len(panel.members) == 1
                 look = looks[tuple(panel.where.values()) if alone else (label,)]
+                if alone and colors and panel.name in colors:
+                    look = look._replace(color=colors[panel.name])
                 _draw(axes, densities[panel.name][index], look)
                 low, high = ends[index]
                 color = style.foreground() if alone else look.color

@@ -271,7 +271,9 @@ def _shared_dim(table, dims):
 
 def _looks(table, dims, shared, colors):
     """Return the style of each row, from its member, its classifier or the user's colours."""
-    of_colors = [name for name in dims if colors and not {*colors}.isdisjoint(table[name])]
+    of_colors = [
+        name for name in (*dims, "measure") if colors and not {*colors}.isdisjoint(table[name])
+    ]
     usual = ["classifier"] if "classifier" in dims else []
     dim = next(iter(([shared] if shared else []) + of_colors + usual), None)
     rest = style.looks([()])[0]
@@ -279,6 +281,9 @@ def _looks(table, dims, shared, colors):
         style.check_colors(colors, [name for each in dims for name in table[each].dropna()])
         return [rest] * len(table)
     names = table[dim].dropna().unique().tolist()
+    if dim == "measure":
+        style.check_colors(colors, names)
+        return [rest._replace(color=colors.get(name, rest.color)) for name in table[dim]]
     looks = dict(zip(names, style.looks_of_rows(names, colors), strict=True))
     rest = rest._replace(color=style.foreground()) if shared else rest
     return [looks.get(name, rest) for name in table[dim]]

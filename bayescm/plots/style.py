@@ -116,7 +116,11 @@ def roles(names: Sequence[str], colors: Colors = None) -> dict[str, Look]:
 
 
 def check_colors(colors: Colors, labels: Sequence[Any]) -> None:
-    """Raise an error for invalid colours, or for colours of names that are not in the plot."""
+    """
+    Raise an error for invalid colours, or if the plot has none of their names.
+
+    Other names are ignored, so that all figures of a paper can have the same mapping.
+    """
     from matplotlib.colors import is_color_like
 
     if colors is None:
@@ -129,16 +133,16 @@ def check_colors(colors: Colors, labels: Sequence[Any]) -> None:
             'pass a colour for each name, e.g. `colors={"rf": "tab:red"}`',
             TypeError,
         )
+    if colors and {*colors}.isdisjoint(labels):
+        name, drawn = next(iter(colors)), list(dict.fromkeys(labels))
+        todo = suggest(str(name), [str(label) for label in drawn])
+        raise fail(
+            "The plot has nothing with the name {} to colour",
+            name,
+            drawn or "",
+            todo or "leave `colors` out",
+        )
     for name, value in colors.items():
-        if name not in labels:
-            drawn = list(dict.fromkeys(labels))
-            todo = suggest(str(name), [str(label) for label in drawn])
-            raise fail(
-                "The plot has nothing with the name {} to colour",
-                name,
-                drawn or "",
-                todo or "leave `colors` out",
-            )
         if not is_color_like(value):
             raise fail(
                 f"The colour of {name} must be a colour of matplotlib",

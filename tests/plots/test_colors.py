@@ -93,6 +93,19 @@ def test_colours_without_effect_are_refused(name):
         PLOTS[name](colors={"svm": "red"})
     with pytest.raises(ValueError, match="must be a colour"):
         PLOTS[name](colors={"rf": "reddish"})
+    assert "#123456" in _colors(PLOTS[name](colors={"svm": "red", "rf": "#123456"}))
+
+
+@pytest.mark.parametrize("plot", [plots.plot_posterior, plots.plot_forest])
+def test_measures_of_one_system_have_the_colours_of_the_user(plot):
+    found = _colors(plot(CELLS, ["f1", "recall"], colors={"f1": "#123456", "rf": "red"}))
+    assert "#123456" in found
+    assert "#ff0000" not in found
+
+
+def test_ranks_have_no_colours():
+    with pytest.raises(ValueError, match="Colours in this plot are probabilities"):
+        plots.plot_ranks(BOTH, "accuracy", colors={"rf": "red"})
 
 
 def test_every_plot_with_names_takes_colours():
@@ -129,7 +142,7 @@ NAMED = {
 @pytest.mark.parametrize("name", PARTS)
 def test_parts_have_the_colours_of_the_user(name):
     assert "#123456" in _colors(PARTS[name](colors={NAMED[name]: "#123456"}))
-    with pytest.raises(ValueError, match="nothing with the name 'svm' to colour"):
+    with pytest.raises(ValueError, match="nothing with the name"):
         PARTS[name](colors={"svm": "red"})
 
 
