@@ -114,7 +114,8 @@ def plot_preferences(
         bar = page.figure.colorbar(image, ax=axes, shrink=0.7, label="win rate of the row (%)")
         bar.outline.set_visible(False)
         readable = (page.figure.get_figwidth() - 2.6 * page.scale) / number > _CELL * page.scale
-        if number <= _WRITTEN and (readable or not page.is_new):
+        has_numbers = number <= _WRITTEN and (readable or not page.is_new)
+        if has_numbers:
             for (i, j), (rate, low, high, count) in sorted(cells.items()):
                 words = f"{100 * rate:.0f}\n[{100 * low:.0f}, {100 * high:.0f}]\n{count:,} votes"
                 color = style.text_color_on(rate)
@@ -127,5 +128,5 @@ def plot_preferences(
         axes.spines[:].set_visible(False)
         axes.set_ylabel("preferred")
         axes.set_xlabel("over")
-        page.heading(style.interval_words(prob, kind) if number <= _WRITTEN else "")
+        page.heading(style.interval_words(prob, kind) if has_numbers else "")
     return page.figure

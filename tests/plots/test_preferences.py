@@ -50,6 +50,14 @@ def test_axes_of_the_user_and_names():
     assert ax.get_yticklabels()[0].get_text() == "Winner"
 
 
+def test_the_heading_describes_intervals_only_if_cells_have_them():
+    assert "interval" in plot_preferences(VOTES).get_suptitle()
+    with bcm.plots.paper_columns(1):
+        figure = plot_preferences(VOTES)
+    assert not figure.axes[0].texts
+    assert not figure.get_suptitle()
+
+
 @pytest.mark.long
 def test_many_systems_have_no_numbers():
     rng = np.random.default_rng(1)
