@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BINS = 40
+_MOST_INSIDE = 2  # classifiers in a legend that leaves room for the curves
+_INCHES_OF_LABELS = 2.6  # width of the legend of a classifier, at 8 points
+_LINE = 0.13  # height in inches of a line of the legend, at 8 points
 _NARROWEST = 2.8  # minimum width in inches of a panel with its legend, at 8 points
 _PANELS = 12  # panels of the classes and of the top label
 # Meaning of the band for each method of `bayescm.curves.calibration.curve`.
@@ -107,11 +110,25 @@ def plot_calibration(
             if title:
                 axes.set_title(title, fontsize=9)
             _draw_curves(axes, members, prob, len(methods) > 1, looks, display_names)
-            axes.legend(fontsize=8 if single else 7, loc="upper left")
+            if not (is_below := single and page.is_new and len(drawn) > _MOST_INSIDE):
+                axes.legend(fontsize=8 if single else 7, loc="upper left")
+        if is_below:
+            _legend_below(page)
         holds = _HOLDS[methods.pop()] if len(methods) == 1 else "see the legend for each band"
         covers = style.short_band_words(prob, simultaneous)
         page.heading(covers, holds, style.positive_class(evidence, display_names=display_names))
     return page.figure
+
+
+def _legend_below(page):
+    """Write the legend below the panel, where it covers no curve, and enlarge the figure."""
+    handles, labels = page.axes.get_legend_handles_labels()
+    columns = 2 if page.figure.get_figwidth() > 2 * _INCHES_OF_LABELS * page.scale else 1
+    page.figure.legend(
+        handles, labels, loc="outside lower center", ncols=columns, fontsize=8, frameon=False
+    )
+    lines = sum(label.count("\n") + 1.5 for label in labels) / columns
+    page.figure.set_figheight(page.figure.get_figheight() + _LINE * page.scale * lines)
 
 
 def _panels(evidence, display_names):

@@ -107,6 +107,8 @@ def plot_differences(
     lengths = [part["y"].max() + 1 for part in panels]
     lines = table["label"].str.count("\n").max() + 1
     a_row = max(0.42 if dim is None else 0.3, 0.19 * lines + 0.12)
+    least = 0.19 * lines  # height in inches of the text of a row
+    a_row = max(least, min(a_row, _MOST_INCHES / sum(lengths)))
     size = 6.4 + 0.075 * style.longest_line(table["label"]), a_row * sum(lengths) + 0.7
     size = size[0], size[1] + 0.7 * len(panels)
     ratios: dict[str, Any] = {"height_ratios": lengths} if len(panels) > 1 else {}
@@ -243,6 +245,7 @@ def _wrapped_at(text, sign, width):
     return "\n".join([style.wrapped(f"{first} {sign}", width), style.wrapped(second, width)])
 
 
+_MOST_INCHES = 8.0  # height of all rows of differences, if their text permits
 _MOST_RANKINGS = 24  # more would be illegible
 _RANKINGS_IN_A_LINE = 3
 

@@ -236,7 +236,7 @@ def _name_classes(axes, counts):
     longest = style.longest_line(labels)
     if not few:
         axes.tick_params(axis="x", rotation=90)
-    elif longest > (14 if len(labels) <= 4 else 6):
+    elif longest > (14 if len(labels) <= 4 else 6) or (is_narrow() and len(labels) > 4):
         for tick in axes.get_xticklabels():
             tick.set(rotation=45, ha="right", rotation_mode="anchor")
     axes.set_xlabel("predicted class" if few else "predicted class, with its total")

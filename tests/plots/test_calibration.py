@@ -50,3 +50,16 @@ def test_where_bands_differ_the_legend_says_what_each_holds():
     written = {each.get_text() for each in figure.axes[0].get_legend().get_texts()}
     assert any(each.startswith("a\n") and "of a smooth curve" in each for each in written)
     assert any(each.startswith("b\n") and "of each forecast value" in each for each in written)
+
+
+def test_the_legend_of_several_classifiers_is_below_the_curves():
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 2, 120)
+    chances = {name: 0.3 * truth + 0.6 * rng.random(120) for name in ("a", "b", "c", "d")}
+    forecasts = bcm.from_probabilities(truth, chances, positive=1)
+    with bcm.plots.paper_columns(1):
+        figure = bcm.plots.plot_calibration(forecasts)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert figure.axes[0].get_legend() is None
+    assert legend.get_window_extent().y1 <= figure.axes[0].get_window_extent().y0

@@ -118,3 +118,17 @@ def test_comparisons_of_data_sets_have_a_row_for_each_however_they_are_joined():
         assert len(figure.axes[0].get_yticklabels()) == 1
     with pytest.raises(TypeError, match="not the table of a comparison"):
         bcm.plot_differences({"wdbc": both})
+
+
+def test_many_rows_of_differences_are_less_high():
+    names = [f"system {i}" for i in range(7)]
+    rows = [
+        {"measure": "f1", "first": a, "second": b, "mean": 0.1, "lower": 0.0, "upper": 0.2}
+        | {"p_better": 0.9, "p_rope": 0.0, "p_worse": 0.1, "paired": True}
+        for i, a in enumerate(names)
+        for b in names[i + 1 :]
+    ]
+    table = pd.DataFrame(rows)
+    table.attrs = {"prob": 0.95, "kind": "hdi", "rope": (0.0, 0.0), "contrast": "difference"}
+    figure = bcm.plot_differences({"x": table, "y": table, "z": table}, dim="data_set")
+    assert figure.get_figheight() < 15

@@ -129,3 +129,10 @@ def test_what_cannot_be_drawn(classifiers):
         bcm.plot_matrix(bcm.from_matrix(np.ones((101, 101), int)))
     with pytest.raises(ValueError, match="Unknown per"):
         bcm.plot_matrix(classifiers, per="row")
+
+
+def test_class_names_in_one_column_do_not_overlap():
+    counts = np.full((6, 6), 3) + 30 * np.eye(6, dtype=int)
+    with bcm.plots.paper_columns(1):
+        figure = bcm.plot_matrix(bcm.from_matrix(counts, labels=list("abcdef")))
+    assert {tick.get_rotation() for tick in figure.axes[0].get_xticklabels()} == {45}
