@@ -1,5 +1,6 @@
 """Plots of comparisons: differences with intervals, ranks and tiers."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -111,6 +112,13 @@ def plot_differences(
     a_row = max(least, min(a_row, _MOST_INCHES / sum(lengths)))
     size = 6.4 + 0.075 * style.longest_line(table["label"]), a_row * sum(lengths) + 0.7
     size = size[0], size[1] + 0.7 * len(panels)
+    if ax is None and size[1] > _PAGE:
+        warnings.warn(
+            f"The figure is {size[1]:.0f} inches high, more than a page. Plot fewer pairs or "
+            "measures, e.g. of compare(..., reference=).",
+            UserWarning,
+            stacklevel=2,
+        )
     ratios: dict[str, Any] = {"height_ratios": lengths} if len(panels) > 1 else {}
     low, high = check_rope(rope)
     labels = [] if dim is None else table[dim].unique().tolist()
@@ -245,6 +253,7 @@ def _wrapped_at(text, sign, width):
     return "\n".join([style.wrapped(f"{first} {sign}", width), style.wrapped(second, width)])
 
 
+_PAGE = 11.0  # height of a page in inches
 _MOST_INCHES = 8.0  # height of all rows of differences, if their text permits
 _MOST_RANKINGS = 24  # more would be illegible
 _RANKINGS_IN_A_LINE = 3

@@ -1,5 +1,7 @@
 """The picture of ranks shows the table of ranks."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -120,8 +122,9 @@ def test_comparisons_of_data_sets_have_a_row_for_each_however_they_are_joined():
         bcm.plot_differences({"wdbc": both})
 
 
-def test_many_rows_of_differences_are_less_high():
-    names = [f"system {i}" for i in range(7)]
+@pytest.mark.parametrize(("number", "most"), [(5, 10), (8, 25)])
+def test_many_rows_of_differences_are_less_high_or_have_a_warning(number, most):
+    names = [f"system {i}" for i in range(number)]
     rows = [
         {"measure": "f1", "first": a, "second": b, "mean": 0.1, "lower": 0.0, "upper": 0.2}
         | {"p_better": 0.9, "p_rope": 0.0, "p_worse": 0.1, "paired": True}
@@ -130,5 +133,8 @@ def test_many_rows_of_differences_are_less_high():
     ]
     table = pd.DataFrame(rows)
     table.attrs = {"prob": 0.95, "kind": "hdi", "rope": (0.0, 0.0), "contrast": "difference"}
-    figure = bcm.plot_differences({"x": table, "y": table, "z": table}, dim="data_set")
-    assert figure.get_figheight() < 15
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        figure = bcm.plot_differences({"x": table, "y": table, "z": table}, dim="data_set")
+    assert figure.get_figheight() < most
+    assert ["more than a page" in str(one.message) for one in caught] == [True] * (number > 5)
