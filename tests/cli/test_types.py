@@ -226,7 +226,7 @@ def test_gaps_and_slices_take_types_with_parts(run, line, measure):
         ("interval --tp 6.5 --fn 1 --fp 1 --tn 1", ["--tp", "6.5", "FILE"]),
         ("interval --tp 65 --fn 1", ["--fp", "--tn"]),
         ("compare one.csv --item item --score mark --range 1,5", ["--system"]),
-        ("ranks p.csv --actual y --score s", ["two or more"]),
+        ("ranks p.csv --actual y --score s", ["Only one system"]),
         ("gap p.csv --actual y --predicted one", ["--group"]),
         ("gap one.csv --item item --score mark --range 1,5", ["--by"]),
         ("plan one.csv --item item --score mark --range 1,5 --above 0.3", ["--width", "FILE"]),

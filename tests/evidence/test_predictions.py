@@ -154,7 +154,7 @@ def test_a_refusal_is_a_column_when_named():
     counts = from_predictions(actual, predicted, labels=["a", "b", "refused"])
     assert counts.sel(actual="b", predicted="refused") == 1
     assert counts.sel(actual="refused").sum() == 0
-    with pytest.raises(ValueError, match="which is not in the labels"):
+    with pytest.raises(ValueError, match="which is not in"):
         from_predictions(actual, predicted)
 
 
@@ -176,17 +176,17 @@ def test_a_refusal_is_a_column_when_named():
         (pd.Series(["a", None], dtype="category"), ["a", "a"], {}, "actual has missing values"),
         ([0, 1], [0.2, 0.9], {}, "from_scores"),
         ([0, 1], [0, np.inf], {}, "predicted contains fractions instead of labels"),
-        ([0, 2], [0, 1], {}, "which is not in the labels"),
-        ([0, 1, 2], [0, 1, 1], {"labels": [0, 1]}, "which is not in the labels"),
+        ([0, 2], [0, 1], {}, "which is not in"),
+        ([0, 1, 2], [0, 1, 1], {"labels": [0, 1]}, "which is not in"),
         (
             ["ham", "spam"],
             ["ham", "spam"],
             {"labels": ["ham", "spma"]},
-            "which is not in the labels",
+            "which is not in",
         ),
         (["a", "b"], ["a", "b"], {"positive": "c"}, "is not among the labels"),
         ([0, "a"], [0, 0], {}, "mixed types"),
-        (["0", "1"], [0, 1], {}, "which is not in the labels"),
+        (["0", "1"], [0, 1], {}, "which is not in"),
         (np.eye(2), np.eye(2), {}, "actual must have one axis, but its shape"),
         (pd.DataFrame({"y": [0, 1]}), [0, 1], {}, "actual must have one axis, but its shape"),
         ([0, 1], [0, 1], {"by": {"model": [0, 1]}}, "The dimension name"),

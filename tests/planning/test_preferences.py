@@ -93,9 +93,9 @@ def test_a_new_system_gets_the_votes():
         (lambda: plan_preferences(VOTES, difference=("a", "z"), width=0.1), "Unknown system"),
         (
             lambda: plan_preferences(VOTES, difference=("a", "a"), width=0.1),
-            "two different systems",
+            "must name two",
         ),
-        (lambda: plan_preferences(VOTES, difference="ab", width=0.1), "two different systems"),
+        (lambda: plan_preferences(VOTES, difference="ab", width=0.1), "must name two"),
         (
             lambda: plan_preferences(VOTES, difference=("a", "b"), width=1.5),
             "must be between 0 and 1",
