@@ -505,6 +505,7 @@ def _references(text):
     return entries
 
 
+_CAPITAL = re.compile(r"[\w'-]*[A-Z][\w'-]*")  # a word with a capital
 # BibTeX accents by Unicode combining character, and special letters.
 _ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0308": '"'}
 _ACCENTS |= {"\u030a": "r ", "\u030c": "v ", "\u0327": "c "}
@@ -522,7 +523,15 @@ def _bibtex(field, text):
             letters.append(rf"{{\{_ACCENTS[parts[1]]}{parts[0]}}}")
         else:
             letters.append(_LETTERS.get(letter, letter))
-    return "".join(letters)
+    written = "".join(letters)
+    return _with_capitals(written) if field == "title" else written
+
+
+def _with_capitals(title):
+    """Protect the capitals of a title, which BibTeX styles would make small, by braces."""
+    first, *rest = title.split(" ")
+    words = [first if first[1:].islower() or len(first) == 1 else _CAPITAL.sub(r"{\g<0>}", first)]
+    return " ".join(words + [_CAPITAL.sub(r"{\g<0>}", word) for word in rest])
 
 
 # Formulas describe independent units of a single system, but the evidence may have more structure.

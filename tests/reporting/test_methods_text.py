@@ -87,7 +87,7 @@ def test_a_reference_becomes_an_entry():
     assert methods_text._references(text)["ferguson1973bayesian"].splitlines() == [
         "@article{ferguson1973bayesian,",
         "  author = {Ferguson, T. S. and Rubin, D. B.},",
-        "  title = {A Bayesian analysis},",
+        "  title = {A {Bayesian} analysis},",
         "  year = {1973},",
         "  journal = {Annals of Statistics},",
         "  volume = {1},",
@@ -333,3 +333,16 @@ def test_values_of_keywords_are_read_from_the_call_and_not_from_attributes_of_po
     assert "spread is 0.2 and separation 1." in text
     text = bcm.methods_paragraph(outcomes(FOLD), "accuracy", format="text").text
     assert "spread is 0.3 and separation 1 by default." in text
+
+
+@pytest.mark.parametrize(
+    ("title", "written"),
+    [
+        ("No unbiased estimator of K-fold variance", "No unbiased estimator of {K-fold} variance"),
+        ("A Bayesian comparison: ROC", "A {Bayesian} comparison: {ROC}"),
+        ("ROC curves", "{ROC} curves"),
+        ("Bühlmann's models", "B{\\\"u}hlmann's models"),
+    ],
+)
+def test_capitals_of_titles_are_protected(title, written):
+    assert methods_text._bibtex("title", title) == written
