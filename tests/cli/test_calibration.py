@@ -72,7 +72,7 @@ def test_sites_are_drawn_towards_each_other(capsys, file, tmp_path):
     assert (tmp_path / "sites.png").stat().st_size > 0
     code, _, err = run(capsys, file, *options, "--corp", "--plot", tmp_path / "corp.png")
     assert code == 2
-    assert "--corp is of one sample, not of several groups" in err
+    assert "--corp needs one sample" in err
 
 
 def test_folds_are_not_one_sample(capsys, file):

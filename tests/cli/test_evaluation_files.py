@@ -69,7 +69,7 @@ def test_sample_files_of_lm_evaluation_harness(capsys, folder):
     assert compared[["first", "second"]].values.tolist() == [["a", "b"]]
     code, _, err = run(capsys, "attempts", out, "--sample-metric", "exact_match")
     assert code == 2
-    assert "several filters" in err
+    assert "several values of --sample-filter" in err
     assert "--sample-filter" in err
 
 

@@ -120,7 +120,7 @@ def test_classifiers_of_the_same_sites_are_paired(four):
 @pytest.mark.long
 def test_what_cannot_be_said_is_refused(four):
     for measure in ("ece", "miscalibration"):
-        with pytest.raises(ValueError, match=f"{measure} is of one sample, not of sites"):
+        with pytest.raises(ValueError, match=f"{measure} is not available for several sites"):
             bcm.interval(four, measure)
     one = four.isel(example=four["group"].values == "a")
     with pytest.raises(ValueError, match="fewer than two groups"):

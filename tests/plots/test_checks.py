@@ -58,5 +58,5 @@ def test_what_cannot_be_drawn(tree, two):
     with pytest.raises(ValueError, match="The model predicts no counts"):
         bcm.plots.plot_predictive(xr.DataTree.from_dict(bare))
     batch = bcm.fit(two.expand_dims(site=list("abcdefghijklm")), draws=50)
-    with pytest.raises(ValueError, match="too many panels"):
+    with pytest.raises(ValueError, match="panels; at most"):
         bcm.plots.plot_predictive(batch)

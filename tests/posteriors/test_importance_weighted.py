@@ -82,9 +82,9 @@ def test_groups_of_three_classes_count_the_examples_that_they_have():
 def test_models_that_know_no_weights_warn(model):
     weights = {"weights": [1.0, 5.0] * 20, "weights_are": "importance"}
     counts = bcm.from_predictions([1, 0, 1, 0] * 10, [1, 0, 0, 0] * 10, positive=1, **weights)
-    with pytest.warns(UserWarning, match=f"importance weights, and {model} takes the sums"):
+    with pytest.warns(UserWarning, match=f"importance weights, but {model} treats sums"):
         bcm.interval(counts, "recall", model=model)
-    with pytest.warns(UserWarning, match=f"importance weights, and {model} takes the sums"):
+    with pytest.warns(UserWarning, match=f"importance weights, but {model} treats sums"):
         bcm.fit(counts, model, draws=10)
 
 
