@@ -631,7 +631,7 @@ def _of_indicators(options):
     for option, pattern in [("actual", actual), *(("predicted", each) for each in predicted)]:
         if pattern.count("*") != 1:
             todo = f"write e.g. --{option} '{pattern.replace('*', '')}_*'"
-            raise fail("The pattern {} must contain one *, for the label", pattern, "", todo)
+            raise fail("--indicators needs patterns with one *, for the label", pattern, "", todo)
     names = File(options.file, **_records(options)).names
     columns = _columns_of_labels(names, [actual, *predicted])
     labels = _several(options, "labels") or list(columns[actual])

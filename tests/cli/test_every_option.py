@@ -266,7 +266,9 @@ UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", 
 # A model of other evidence says itself what it cannot take; a file may lack what is read first.
 NAMELESS = {"--model", ("report", "--probability"), ("monitor add", "--correct")}
 # An option may mean another type of evidence, whose other columns the file does not have.
-NAMELESS |= {("summary", f"--{column}") for column in ("correct", "attempt", "separator")}
+NAMELESS |= {("summary", f"--{column}") for column in ("correct", "attempt", "separator", "winner")}
+# The file is too small a pilot for a plan.
+NAMELESS |= {("items", "--width"), ("items", "--difference")}
 NAMELESS |= {("summary", "--indicators")}
 OTHER_TYPES = ("correct", "judge", "probability", "score", "separator")
 NAMELESS |= {("monitor import", f"--{column}") for column in OTHER_TYPES}
