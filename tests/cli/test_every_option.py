@@ -267,6 +267,8 @@ UNSEEN |= {"--planned", "--name", "--order", "--new", "--log", "--interactive", 
 NAMELESS = {"--model", ("report", "--probability"), ("monitor add", "--correct")}
 # An option may mean another type of evidence, whose other columns the file does not have.
 NAMELESS |= {("summary", f"--{column}") for column in ("correct", "attempt", "separator", "winner")}
+# Votes need both sides, and the error names the missing one.
+NAMELESS |= {("monitor add", "--left"), ("monitor import", "--left")}
 # The file is too small a pilot for a plan.
 NAMELESS |= {("items", "--width"), ("items", "--difference")}
 NAMELESS |= {("summary", "--indicators")}

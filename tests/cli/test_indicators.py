@@ -81,7 +81,7 @@ def test_some_labels_are_named(folder, capsys):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("multilabel two.csv --indicators --actual y_* --predicted y_hat_*", "neither 0 nor 1"),
+        ("multilabel two.csv --indicators --actual y_* --predicted y_hat_*", "must be 0 or 1"),
         ("multilabel labels.csv --indicators --actual y --predicted b_*", "--actual 'y_*'"),
         ("multilabel labels.csv --indicators --actual y_* --predicted c_*", "no column 'c_"),
         ("multilabel labels.csv --indicators --actual t_* --predicted b_*", "of true labels"),
