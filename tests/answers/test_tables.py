@@ -49,7 +49,10 @@ def test_what_has_no_interval_is_empty_and_what_is_no_table_is_refused():
     frame = pd.DataFrame({"measure": ["a", "b"], "lower": [np.nan, -3.0], "upper": [np.nan, 40.0]})
     text = bcm.table(frame, digits=1).to_html()
     assert (text.count("<svg"), "40.0" in text, "–" in text) == (1, True, True)
-    for given, message in (({}, "not a table"), (pd.DataFrame({"a": [1]}), "has no intervals")):
+    for given, message in (
+        ({}, "not a table"),
+        (pd.DataFrame({"a": [1]}), "has no columns lower and upper"),
+    ):
         for made in (bcm.table, bcm.answers.great_table):
             with pytest.raises((TypeError, ValueError), match=message):
                 made(given)

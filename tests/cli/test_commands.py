@@ -427,7 +427,7 @@ def test_answers_are_read_with_the_right_ones(capsys, tmp_path):
     frame.to_csv(path, index=False)
     code, _, err = run(capsys, "attempts", path, *columns)
     assert code == 2
-    assert "has several truths: ['103', '999']" in err
+    assert "has several truths: '103' and '999'" in err
 
 
 @pytest.mark.long
