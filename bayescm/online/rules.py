@@ -1051,7 +1051,9 @@ def _check_floor(size, measure, scale):
     size = check_number("floor", size, usual=0.8)
     low, high = measure.range
     if (low, high) == (-np.inf, np.inf):
-        low, high = scale.get("lowest", low), scale.get("highest", high)
+        lowest, highest = scale.get("lowest"), scale.get("highest")  # None if unbounded
+        low = low if lowest is None else lowest
+        high = high if highest is None else highest
     if low <= size <= high:
         return size
     todo = "pass e.g. 0.8 or 80%" if high <= 1 else "pass a value in this range"

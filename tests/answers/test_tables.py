@@ -56,7 +56,7 @@ def test_what_has_no_interval_is_empty_and_what_is_no_table_is_refused():
         for made in (bcm.table, bcm.answers.great_table):
             with pytest.raises((TypeError, ValueError), match=message):
                 made(given)
-    with pytest.raises(ValueError, match="digits must be a whole number: -1"):
+    with pytest.raises(ValueError, match="digits must be a whole number from 0 to 15; got -1"):
         bcm.table(frame, digits=-1)
 
 

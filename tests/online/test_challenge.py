@@ -237,7 +237,7 @@ def test_the_command_adds_and_says(tmp_path, capsys):
     code, said = run(str(tmp_path / "day.csv"), "--batch", "monday", *columns)
     assert (code, "challenge: promote" in said.out) == (0, True)
     assert "monday" in run("--format", "csv")[1].out
-    assert "the batch has no name" in run(str(tmp_path / "day.csv"), *columns)[1].err
+    assert "The batch has no name" in run(str(tmp_path / "day.csv"), *columns)[1].err
     assert "Unknown challenge" in run("--name", "another")[1].err
 
 

@@ -93,7 +93,7 @@ def test_alarms_say_in_words_what_one_is_called_about():
         assert row["limit"] == 0.7
         number = int(row["step"] - row["first"]) + 1
         span = "the last batch" if number == 1 else f"the last {number} batches"
-        assert row["sentence"].startswith(f"recall of {span} {row['estimate']:.3g} [")
+        assert row["sentence"].startswith(f"recall of {span} is {row['estimate']:.3g} [")
         assert (
             "below the floor 0.7 (probability > 0.9999), since 2026-01-06 00:00" in row["sentence"]
         )

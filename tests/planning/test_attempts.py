@@ -52,7 +52,7 @@ def test_new_items_come_in_groups_where_those_known_do():
 def test_a_plan_from_few_items_is_cautioned_of():
     asked = {"items": 6, "attempts": 4, "replications": 2}
     few = bcm.planning.plan_attempts(bcm.from_attempts(TABLE[:3]), "mean", **asked)
-    assert few.attrs["caution"].startswith("3 items are few")
+    assert few.attrs["caution"].startswith("With only 3 items")
     assert "caution" not in bcm.planning.plan_attempts(EVIDENCE, "mean", **asked).attrs
 
 

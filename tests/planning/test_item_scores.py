@@ -76,7 +76,7 @@ def test_three_systems_are_planned_pair_by_pair_with_an_error():
     assert plans.loc[0, "n"] == alone.n
     of_reference = plan_item_scores(pilot, **asked, reference="b")
     assert of_reference[["first", "second"]].values.tolist() == [["a", "b"], ["c", "b"]]
-    with pytest.raises(ValueError, match="not a classifier: 'd'"):
+    with pytest.raises(ValueError, match="The reference 'd' is not one of the systems"):
         plan_item_scores(pilot, **asked, reference="d")
     two = pilot.sel(classifier=["a", "b"])
     numbers = [plan_item_scores(two, **asked, random_seed=seed)["n"][0] for seed in range(12)]
