@@ -224,7 +224,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "Site by site",
         "Which is better",
     ),
-    "groups": ("How far the groups are apart", "Which groups are worse", "Site by site"),
+    "groups": ("The gaps between groups", "Which groups are worse", "Site by site"),
     "limitations": ("Uncertain results", "Cautions"),
 }
 _WORDS = {"no answer": ("marks abstentions",), "centres": (" sites.", " groups.")}

@@ -226,7 +226,7 @@ def test_the_command_serves_what_it_is_told(store, monkeypatch, capsys):
 
 
 def test_a_port_that_is_taken_and_a_missing_extra_are_said(port, store, monkeypatch):
-    with pytest.raises(ValueError, match=r"cannot listen.*choose another port"):
+    with pytest.raises(ValueError, match=r"cannot listen.*Choose another port"):
         bcm.online.serve(str(store), port=port)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     monkeypatch.delitem(sys.modules, "bayescm.online.web.app")

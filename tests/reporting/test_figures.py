@@ -119,7 +119,9 @@ def test_pictures_of_a_fit_are_of_the_fit():
 def test_what_the_model_tells_apart_is_left_out_with_a_sentence():
     pictures, sentences = drawn(of_folds(), model="dirichlet_multinomial")
     assert list(pictures) == ["region-0"]  # of six folds, which can be told apart
-    assert sentences == ["The confusion matrix is left out: the model has one of every fold."]
+    assert sentences == [
+        "The confusion matrix is left out, because the model has one for every fold."
+    ]
     tp = np.arange(30, 42)
     many = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45).rename(batch="fold")
     pictures, sentences = drawn(many, model="dirichlet_multinomial")

@@ -64,7 +64,7 @@ def test_how_far_studies_differ_is_that_of_heterogeneity_and_what_goes_with_it()
     expected = bcm.meta.heterogeneity(studies(), kind="eti", covariates=covariates)
     assert frame_of(section)["median"].tolist() == [f"{x:.2f}" for x in expected["median"][:6]]
     assert frame_of(section, 1)["covariate"].tolist() == ["year", "year"]
-    assert "These are values of studies with: year 2005." in asked.summary().sentences
+    assert "These are values for studies with year 2005." in asked.summary().sentences
     assert "year" in frame_of(asked.evaluation())
 
 
@@ -73,7 +73,7 @@ def test_hospitals_with_covariates_have_a_report_that_names_them(tmp_path):
     path = bcm.report(studies(), tmp_path / "r.md", covariates={"year": 2005.0}, measures="recall")
     page = path.read_text(encoding="utf-8")
     assert "Covariates: numbers are of groups with year 2005." in page
-    assert "How far the groups are apart" in page
+    assert "The gaps between groups" in page
 
 
 @pytest.mark.long
@@ -117,13 +117,13 @@ def test_studies_whose_rates_rise_together_have_no_summary_curve(tmp_path):
         tp=[60, 70, 78, 84, 90, 95], fn=[40, 30, 22, 16, 10, 5],
         fp=[40, 31, 24, 15, 11, 4], tn=[60, 69, 76, 85, 89, 96],
     ).rename(batch="group")  # fmt: skip
-    assert "rise together" in bcm.meta.heterogeneity(counts).attrs["caution"]
+    assert "increase together" in bcm.meta.heterogeneity(counts).attrs["caution"]
     with pytest.warns(UserWarning, match=r"rise together.*no summary ROC curve"):
         figure = bcm.plots.plot_sroc(counts)
     labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert "SROC curve" not in labels
     lines = recipe(counts).cautions().sentences
-    assert any("rise together" in line for line in lines)
+    assert any("increase together" in line for line in lines)
     assert len(recipe(counts).pictures()[0].pictures) == 2
 
 

@@ -197,7 +197,7 @@ def test_averages_are_described_as_averages():
 def test_the_prior_is_that_of_each_data_set_and_of_pairs():
     three = bcm.from_classifiers(list("xyz") * 20, {"a": list("xyy") * 20, "b": list("xxz") * 20})
     text = bcm.methods_paragraph({"two": outcomes(), "more": three}, "f1_macro").text
-    assert "for two: concentration 0.5 per cell, worth 2 examples in all; of two class" in text
+    assert "for two: concentration 0.5 per cell, worth 2 examples in all; for two class" in text
     assert (
         "true and both predicted labels, 0.25 per cell. For more: concentration 0.2222 per cell"
         in text

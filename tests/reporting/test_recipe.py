@@ -121,7 +121,7 @@ def test_a_report_names_the_model_of_the_differences_that_it_has():
     ):
         assert (
             recipe.facts()["Model"]
-            == f"hierarchical_folds of each classifier, {model} of their differences"
+            == f"hierarchical_folds for each classifier, {model} for their differences"
         )
         asked = {"model": "paired_folds"} if model == "paired_folds" else {}
         alone = bcm.compare(both, "f1", **asked)

@@ -55,7 +55,7 @@ def test_report_of_few_labels_says_what_the_judge_buys(tmp_path):
     text = bcm.report(counts, tmp_path / "r.md", measures=["f1", "accuracy"]).read_text()
     assert "900 examples, 60 of them labelled" in text
     worth = bcm.planning.labels_worth(counts, "f1").set_index("classifier")["worth"]["a"]
-    assert f"Of F1 of a, 60 labels are worth {worth} with the judge." in text
+    assert f"For F1 of a, 60 labels are worth {worth} with the judge." in text
     assert "The judge's recall lies between" in text
     assert "a is better than b" in text
 

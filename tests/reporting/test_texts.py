@@ -197,7 +197,7 @@ def test_reports_and_methods_paragraphs_name_the_models_and_the_pairing(name):
         comparison = None if paired is None else recipe.comparison
     default = type_of(evidence).default_model(evidence, {})
     assert str(default.model) in facts["Model"]
-    assert facts["Model"].split(" of ")[0].replace("_", " ") in text
+    assert facts["Model"].split(" for ")[0].split(" of ")[0].replace("_", " ") in text
     assert r"90\% equal-tailed" in text
     assert text.startswith("The evaluation is of ")
     for line in type_of(evidence).describe(evidence):
