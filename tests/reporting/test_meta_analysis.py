@@ -118,7 +118,7 @@ def test_studies_whose_rates_rise_together_have_no_summary_curve(tmp_path):
         fp=[40, 31, 24, 15, 11, 4], tn=[60, 69, 76, 85, 89, 96],
     ).rename(batch="group")  # fmt: skip
     assert "increase together" in bcm.meta.heterogeneity(counts).attrs["caution"]
-    with pytest.warns(UserWarning, match=r"rise together.*no summary ROC curve"):
+    with pytest.warns(UserWarning, match=r"increase together.*no summary ROC curve"):
         figure = bcm.plots.plot_sroc(counts)
     labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert "SROC curve" not in labels

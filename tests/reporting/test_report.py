@@ -222,7 +222,7 @@ def test_raters_have_a_report(tmp_path):
     rng = np.random.default_rng(4)
     swap = {"good": "bad", "bad": "good"}
     said = {name: [swap[each] if rng.random() < 0.15 else each for each in truth] for name in "abc"}
-    with pytest.warns(UserWarning, match="Three raters"):
+    with pytest.warns(UserWarning, match="three raters"):
         evidence = bcm.from_raters(said, positive="good")
     text = bcm.report(evidence, tmp_path / "raters.md").read_text().replace("\\_", "_")
     assert "90 examples." in text

@@ -208,7 +208,7 @@ def test_reports_and_methods_paragraphs_name_the_models_and_the_pairing(name):
         (section,) = recipe.differences()
         caption = section.tables[0].caption
         assert "different" not in caption
-        assert "as independent" not in cautions
+        assert "them as independent" not in cautions
         how = comparison.attrs.get("how")
         assert (how == "correlated t") == ("fold" in evidence.dims)
         if how:
