@@ -76,7 +76,7 @@ def test_a_discounted_likelihood_is_no_probability():
     apart = fit(FOLDS, "averaged_folds")
     table = bcm.priors.evidence_for({"one table": plain, "one each": apart})
     assert table["bayes_factor"].max() == 1
-    with pytest.raises(ValueError, match=r"discounted likelihood.*pass omega=1\.0"):
+    with pytest.raises(ValueError, match=r"discounted likelihood.*Pass omega=1\.0"):
         bcm.priors.evidence_for({"plain": plain, "discounted": discounted})
 
 
@@ -139,7 +139,7 @@ def spike_and_slab(counts):
 @pytest.mark.long
 def test_a_model_without_a_marginal_likelihood_is_refused(flat):
     refused = {
-        "discounted likelihood.*pass omega=1": bcm.models.pooled_folds(FOLDS),
+        "discounted likelihood.*Pass omega=1": bcm.models.pooled_folds(FOLDS),
         "improper prior": bcm.models.dirichlet_multinomial(COUNTS, concentration=0.0),
         r"needs continuous variables.*\['guesses'\]": spike_and_slab(COUNTS),
     }

@@ -328,7 +328,7 @@ def test_more_answers_than_there_are_is_refused(evidence):
         bcm.interval(evidence, "mean", concentration=0)
     with pytest.raises(ValueError, match="not a measure of attempts"):
         bcm.interval(evidence, "f1")
-    with pytest.raises(ValueError, match="pass_at needs a number"):
+    with pytest.raises(ValueError, match="pass_at must have a number"):
         bcm.interval(evidence, "pass_at(0)")
     with pytest.raises(ValueError, match=r"the measure trace failed.*It got .*attempts.Rates"):
         bcm.interval(evidence, np.trace)

@@ -73,7 +73,7 @@ def test_elicitation_inverts_any_measures_that_determine_the_cells(names, cells)
         ),
         pytest.param(
             {"prevalence": 0.2, "recall": 1.0, "specificity": 0.9},
-            "no table has these",
+            "No table with all cells",
             marks=pytest.mark.long,
         ),
         ({"recall": 0.8, "specificity": 0.9, "informedness": 0.7}, "do not determine"),
