@@ -240,7 +240,7 @@ def test_four_pseudo_counts_are_a_prior_of_monitors_too(capsys, folder):
         lower.append(rows[-1]["lower"] if rows else None)
     assert float(lower[1]) == pytest.approx(float(lower[2]), abs=1e-9)
     message = fails(capsys, "monitor status --store s.db --concentration 1,2")
-    assert "write --concentration 0.5, or --concentration 24,13,16,19" in message
+    assert "Write --concentration 0.5, or --concentration 24,13,16,19" in message
 
 
 def test_an_option_belongs_to_one_group():
