@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import logging
-import re
 import shutil
 import sys
 import tempfile
@@ -685,12 +684,12 @@ def _read_batch(as_table, columns, ledger, classifier):
 @contextlib.contextmanager
 def _classes_of(columns, template):
     """Give the advice for a class that the ledger does not have, not for a wrong --label."""
+    from bayescm.evidence.labels import UnknownLabelError
+
     try:
         yield
-    except ValueError as problem:
-        what = getattr(problem, "what", "")
-        is_new = re.search("which is not (a class|in )|has an unknown label", what)
-        if not is_new or template is None or "labels" in columns.passed():
+    except UnknownLabelError as problem:
+        if template is None or "labels" in columns.passed():
             raise
         facts = {**template.attrs, **template.coords}
         dim = next(name for name in ("actual", "label", "labels") if name in facts)
@@ -699,7 +698,8 @@ def _classes_of(columns, template):
         if facts.get("positive") is not None:
             todo = "correct the labels, or start another classifier: --classifier NAME --new"
         allowed = f"one of the classes in the ledger, {labels}"
-        raise fail(what, vars(problem)["value"], allowed, todo) from None
+        parts = vars(problem)
+        raise fail(parts["what"], parts["value"], allowed, todo) from None
 
 
 def _has_rows(path: str) -> bool:

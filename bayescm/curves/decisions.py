@@ -396,10 +396,11 @@ def _implied(mean):
 
 def _prices(costs, draws, rng):
     """Return draws (draws,) of the cost of each cell."""
-    unknown = [name for name in costs if name not in _CELLS]
-    if unknown or not costs:
-        todo = 'pass e.g. {"fn": 5, "fp": 1}'
-        raise fail("Unknown cost {}", unknown or costs, "tp, fn, fp, tn", todo)
+    todo = 'pass e.g. {"fn": 5, "fp": 1}'
+    if not costs:
+        raise fail("No costs are given", ..., "", todo)
+    if unknown := [name for name in costs if name not in _CELLS]:
+        raise fail("Unknown cost {}", unknown, _CELLS, todo)
     # By length, because arrays of the same length were drawn together.
     rows: dict[int, np.ndarray] = {}
     price = {cell: _cost_draws(cell, costs.get(cell, 0.0), draws, rng, rows) for cell in _CELLS}

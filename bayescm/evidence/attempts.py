@@ -334,9 +334,8 @@ def _from_rows(correct, item, attempt, passing, truth):
         names = np.array(attempt_labels)
     twice = pd.DataFrame({"item": codes, "attempt": order}).duplicated().to_numpy()
     if twice.any():
-        where = f"attempt {names[order[twice][0]]} at item {labels[codes[twice][0]]}"
-        todo = "number the attempts at each item, or leave `attempt` out"
-        raise fail("{} is given twice", where, "", todo)
+        what = f"Attempt {names[order[twice][0]]} at item {labels[codes[twice][0]]} is given twice"
+        raise fail(what, ..., "", "number the attempts at each item, or leave `attempt` out")
     table = np.full((len(labels), len(names)), np.nan)
     table[codes, order] = right_or_wrong
     return xr.DataArray(table, {"item": labels, "attempt": names}, ("item", "attempt"))

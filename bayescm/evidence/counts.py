@@ -30,6 +30,7 @@ from bayescm.evidence.evidence_type import (
     name_of,
 )
 from bayescm.evidence.labels import (
+    UnknownLabelError,
     as_labels,
     find_label,
     index_labels,
@@ -287,9 +288,8 @@ def _from_labelled(matrix, labels, positive, fractional):
         for label in matrix.indexes[dim].tolist() if dim in matrix.indexes else ():
             if label not in labels.tolist():
                 todo = suggest(label, labels.tolist())
-                raise fail(
-                    f"{dim} contains {{}}, which is not in labels", label, labels.tolist(), todo
-                )
+                what = f"{dim} contains {{}}, which is not in labels"
+                raise fail(what, label, labels.tolist(), todo, UnknownLabelError)
     matrix = matrix.reindex(actual=labels, predicted=labels, fill_value=0).transpose(..., *CELLS)
     if positive is None and "positive" in matrix.coords:
         positive = matrix.coords["positive"].item()

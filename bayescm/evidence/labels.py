@@ -20,6 +20,10 @@ MISSING_TEXTS = ("nan", "NaT", "<NA>")
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
+class UnknownLabelError(ValueError):
+    """A label in the data is not one of the classes."""
+
+
 def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
     """
     Return the default classes.

@@ -31,7 +31,7 @@ from bayescm.evidence.evidence_type import (
     EvidenceType,
 )
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
-from bayescm.evidence.labels import as_labels, check_plain_labels
+from bayescm.evidence.labels import UnknownLabelError, as_labels, check_plain_labels
 from bayescm.evidence.resampling import resample_rows
 from bayescm.evidence.sums_of_items import (
     RULES_OF_ITEMS,
@@ -289,9 +289,8 @@ def _of_sets(tables, labels):
         for example, row in enumerate(rows):
             for label in row:
                 if label not in place:
-                    raise fail(
-                        f"{name} has an unknown label {{}}", label, names, suggest(label, names)
-                    )
+                    what, todo = f"{name} has an unknown label {{}}", suggest(label, names)
+                    raise fail(what, label, names, todo, UnknownLabelError)
                 matrices[name][example, place[label]] = True
     return matrices, _label_array(names)
 

@@ -38,7 +38,7 @@ from bayescm.evidence.evidence_type import (
     systems_of,
 )
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers
-from bayescm.evidence.labels import as_labels, default_labels, obvious_positive
+from bayescm.evidence.labels import UnknownLabelError, as_labels, default_labels, obvious_positive
 from bayescm.evidence.resampling import resample_counts
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
 from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
@@ -184,6 +184,7 @@ def _encode(columns, labels, abstain):
                         f"pass `abstain={label!r}` if it marks an abstention",
                         "leave its rows out",
                     ],
+                    UnknownLabelError,
                 )
         codes[row] = np.array([position[label] for label in present_labels])[inverse]
     return codes, labels

@@ -345,7 +345,9 @@ def _systems(side, values):
     values = pd.Series(np.asarray(column(side, values)), dtype=object)
     if (missing := values.isna()).any():
         todo = "name the system, or leave the votes out"
-        raise fail(f"{number_of(missing.sum(), 'votes')} have no {side} system", ..., "", todo)
+        raise fail(
+            f"The {side} system of {number_of(missing.sum(), 'votes')} is missing", ..., "", todo
+        )
     check_no_missing_text(values.unique(), "a system", "rename it, or leave the votes out")
     return values.map(str).to_numpy(object)
 
@@ -375,7 +377,7 @@ def _winners(values, systems, outcomes):
     blank = series.map(lambda each: isinstance(each, str) and not each.strip())
     if (missing := series.isna() | blank).any():
         todo = "leave these votes out"
-        raise fail(f"{number_of(missing.sum(), 'votes')} have no outcome", ..., "", todo)
+        raise fail(f"The outcome of {number_of(missing.sum(), 'votes')} is missing", ..., "", todo)
     names = _usual_names() if outcomes is None else _outcome_names(outcomes)
     texts = series
     if outcomes is None:

@@ -19,6 +19,7 @@ from bayescm.evidence.evidence_type import (
 )
 from bayescm.evidence.identifiers import as_pandas, check_no_identifiers, long_form
 from bayescm.evidence.labels import (
+    UnknownLabelError,
     as_labels,
     check_exact,
     check_no_missing_text,
@@ -287,6 +288,7 @@ def _places(name, array, labels):
             unknown[0],
             labels.tolist(),
             "add it to labels if it is a class, or make it missing if it marks an abstention",
+            UnknownLabelError,
         )
     return np.array([position[value] for value in array.ravel().tolist()], np.int64)
 

@@ -37,6 +37,7 @@ from bayescm.evidence.evidence_type import (
 )
 from bayescm.evidence.frames import columns_by_name, count_combinations
 from bayescm.evidence.labels import (
+    UnknownLabelError,
     as_labels,
     check_exact,
     check_no_dates,
@@ -157,7 +158,8 @@ def build_scores(
     missing = sorted(set(truth.tolist()) - set(classes.tolist()), key=str)
     if missing:
         todo = f"{suggest(missing[0], classes.tolist())} add it to labels"
-        raise fail("`actual` contains {}, which is not a class", missing[0], classes, todo)
+        what = "`actual` contains {}, which is not a class"
+        raise fail(what, missing[0], classes, todo, UnknownLabelError)
     columns = {"actual": ("example", truth)}
     dims, coords = ("example", "class")[: 1 if len(classes) == 2 else 2], {}
     if isinstance(scores, Mapping):

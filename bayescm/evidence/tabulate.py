@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bayescm.evidence.labels import (
+    UnknownLabelError,
     as_labels,
     check_exact,
     check_no_missing_text,
@@ -279,6 +280,7 @@ def _labels(table, universe, labels, actual, abstain):
                         f"pass `abstain={label!r}` if it marks an abstention",
                         "leave its rows out",
                     ],
+                    UnknownLabelError,
                 )
     position = {label: i for i, label in enumerate(universe.tolist())}
     return labels, [position.get(label, -1) for label in labels.tolist()]

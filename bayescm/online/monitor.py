@@ -966,7 +966,7 @@ class Monitor(LedgerClient):
 
         if self.encoding not in (COUNTS, FORECASTS):
             raise fail(
-                f"{self.encoding} have no table of counts",
+                f"Batches of the type {self.encoding} have no table of counts",
                 ...,
                 "",
                 "use summary, or another function of bayescm with evidence()",

@@ -373,7 +373,7 @@ def test_who_is_asked_about_is_the_only_one_or_has_to_be_named(run, tmp_path):
     assert {path.name for path in tmp_path.glob("p*.png")} == {"p-risk.png", "p-spam-filter.png"}
     for ask in (("acknowledge",), ("history",)):
         code, said = run(*ask, "--store", "e.db")
-        assert (code, "the store has several classifiers" in said.err) == (2, True)
+        assert (code, "The store has several classifiers" in said.err) == (2, True)
         assert "'classifier'" not in said.err
         assert "--classifier" in said.err
 

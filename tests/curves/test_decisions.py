@@ -216,9 +216,19 @@ def test_costs_drawn_together_stay_together(calibrated):
     np.testing.assert_array_equal(together["p_best"], fixed["p_best"])
 
 
-@pytest.mark.parametrize("bad", [[[1, 0], [0, 4]], "x", {"miss": 1}, {"fn": 4}, {"fn": [[1]]}, {}])
-def test_bad_costs_are_refused(calibrated, bad):
-    with pytest.raises(ValueError, match=r"(?i)cost"):
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ([[1, 0], [0, 4]], "must cost more than a correct prediction"),
+        ("x", "Costs must be two rows of two numbers"),
+        ({"miss": 1}, "Unknown cost 'miss'"),
+        ({"fn": 4}, "must cost more than a correct prediction"),
+        ({"fn": [[1]]}, "The cost of fn must be a number"),
+        ({}, "No costs are given"),
+    ],
+)
+def test_bad_costs_are_refused(calibrated, bad, words):
+    with pytest.raises(ValueError, match=words):
         bcm.curves.expected_cost(bcm.from_probabilities(*calibrated), bad)
 
 

@@ -42,7 +42,7 @@ def test_systems_are_put_together_by_their_items():
         (1, {}, "A table of attempts must have the shape"),
         (pd.Series([1, 0], index=["a", "a"]), {}, "has several rows"),
         ([1, 0], {"attempt": [0, 1]}, "attempt needs item"),
-        ([1, 0], {"item": ["a", "a"], "attempt": [3, 3]}, "attempt 3 at item a"),
+        ([1, 0], {"item": ["a", "a"], "attempt": [3, 3]}, "Attempt 3 at item a is given twice"),
         ([1, 0, 1], {"item": ["a", "a"]}, "The columns have different lengths"),
         ({}, {}, "No systems"),
         (pd.DataFrame([[1, 0], [0, 0]], index=["a", "a"]), {}, "has several rows"),

@@ -150,7 +150,7 @@ def test_counts_of_scores_may_be_fractions():
         (SCORED.assign(a="x"), {"scores": "a"}, "a must be a column of scores"),
         (SCORED, {"scores": "a", "edges": [1, 0]}, "increasing numbers"),
         (SCORED.assign(a=np.nan), {"scores": "a", "edges": EDGES}, "a has missing values"),
-        ([1, 2], {"scores": "a"}, "is not a table of pandas"),
+        ([1, 2], {"scores": "a"}, "A table of pandas or another engine"),
         (
             pa.table({"y": [0, 1, 1], "a": [0.1, 0.9, 0.9], "n": [1, None, 2]}),
             {"scores": "a", "weights": "n"},

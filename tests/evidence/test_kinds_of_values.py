@@ -212,7 +212,7 @@ def test_dates_are_refused_for_what_they_are(kind):
 
 
 def test_labels_of_one_type_that_is_none_of_labels_are_not_called_mixed():
-    with pytest.raises(ValueError, match="Labels are of type float"):
+    with pytest.raises(ValueError, match="The labels have the type float"):
         bcm.from_matrix([[3, 1], [2, 4]], labels=[0.5, 1.5])
     with pytest.raises(ValueError, match="mixed types"):
         bcm.from_matrix([[3, 1], [2, 4]], labels=["a", 1])

@@ -160,10 +160,16 @@ def changed(column, row, value):
             lambda: bcm.from_preferences(TABLE.replace({"winner": {"tie": "?", "model_a": 7}})),
             r"7 \(3 votes\), '\?' \(1 vote\)",
         ),
-        (lambda: bcm.from_preferences(changed("winner", 1, None)), "1 vote have no outcome"),
-        (lambda: bcm.from_preferences(changed("winner", 1, " ")), "no outcome"),
+        (
+            lambda: bcm.from_preferences(changed("winner", 1, None)),
+            "The outcome of 1 vote is missing",
+        ),
+        (lambda: bcm.from_preferences(changed("winner", 1, " ")), "The outcome of"),
         (lambda: bcm.from_preferences(changed("model_a", 0, "y")), "itself: 'y', in 1 vote"),
-        (lambda: bcm.from_preferences(changed("model_a", 0, np.nan)), "no left system"),
+        (
+            lambda: bcm.from_preferences(changed("model_a", 0, np.nan)),
+            "The left system of 1 vote is missing",
+        ),
         (lambda: bcm.from_preferences(changed("model_b", 0, "nan")), "'nan'"),
         (
             lambda: bcm.from_preferences(changed("prompt", 0, None), group="prompt"),

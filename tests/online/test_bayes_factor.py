@@ -104,7 +104,7 @@ def test_a_short_reach_sees_less_and_never_more():
     [
         ({"concentration": 0}, "The Bayes factor needs a prior"),
         ({"hazard": 0}, "hazard"),
-        ({"part": "everything"}, "has no part"),
+        ({"part": "everything"}, "Unknown part"),
     ],
 )
 def test_what_makes_no_sense_is_refused(keywords, message):

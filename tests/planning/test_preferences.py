@@ -101,7 +101,10 @@ def test_a_new_system_gets_the_votes():
             "must be between 0 and 1",
         ),
         (lambda: plan_preferences(VOTES, difference=("a", "b"), width=0), "width"),
-        (lambda: plan_preferences(VOTES, difference=("a", "b"), width=1e-7), "more than"),
+        (
+            lambda: plan_preferences(VOTES, difference=("a", "b"), width=1e-7),
+            "more than 100,000,000 votes",
+        ),
         (lambda: plan_pairs(VOTES, budget=0), "budget"),
         (
             lambda: plan_pairs(bcm.from_preferences(table_of(50, 1), group=[1, 2] * 25), budget=9),
