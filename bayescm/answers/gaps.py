@@ -26,7 +26,7 @@ from bayescm.evidence.registry import type_of
 from bayescm.fitting.posterior_for import members_of
 from bayescm.fitting.question import USUAL, Question
 from bayescm.fitting.sampled import is_sampled
-from bayescm.measures.labelled import apply
+from bayescm.measures.labelled import apply, check_not_several
 from bayescm.measures.measure import Measure
 from bayescm.posteriors.base import Posterior
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
@@ -296,14 +296,7 @@ def _prior_decides(posterior, found, measures, dim, **asked):
 def _measures_and_statistic(measure, statistic):
     """Return the measures and the statistic of a named gap."""
     check_choice("statistic", statistic, STATISTICS)
-    if not isinstance(measure, str) and not callable(measure):
-        raise fail(
-            "Only one measure is possible; got {}",
-            measure,
-            "",
-            "call the function once for each measure",
-            TypeError,
-        )
+    check_not_several(measure)
     if isinstance(measure, str) and measure.endswith(("_difference", "_ratio")):
         if measure in NAMED:
             named = NAMED[measure]

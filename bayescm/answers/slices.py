@@ -12,6 +12,7 @@ from bayescm.answers.compare import draw_labelled
 from bayescm.answers.gaps import number_of_draws, number_of_examples, observed_values, pooled
 from bayescm.answers.interval import resolve_measures
 from bayescm.fitting.question import Question
+from bayescm.measures.labelled import check_not_several
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 
 _LARGEST = 4e7  # largest number of draws of a measure held in memory
@@ -167,14 +168,7 @@ def _check_fdr(fdr):
 
 def _single_measure(posterior, measure):
     """Return the requested measure, or raise an error if there are several."""
-    if not isinstance(measure, str) and not callable(measure):
-        raise fail(
-            "Only one measure is possible; got {}",
-            measure,
-            "",
-            "call the function once for each measure",
-            TypeError,
-        )
+    check_not_several(measure)
     (resolved,) = resolve_measures(posterior, [measure])
     return resolved
 

@@ -1259,6 +1259,8 @@ def _answers(source, groups, answer: Callable[[Any, dict[str, Any]], Any]) -> di
 @contextlib.contextmanager
 def _naming(name, config, *, is_one_of_all):
     """Add to an error which of several classifiers it is about, and where its limits are."""
+    from bayescm.online.rules import NotMonitoredError
+
     try:
         yield
     except ValueError as problem:
@@ -1266,7 +1268,7 @@ def _naming(name, config, *, is_one_of_all):
         if not is_one_of_all or "what" not in parts:
             raise
         advice = parts["advice"]
-        if config is not None and "which is not monitored" in parts["what"]:
+        if config is not None and isinstance(problem, NotMonitoredError):
             advice = (*advice, f"move the limit to a table [{TABLES}.NAME] in {config.name}")
         what = f"{name}: {parts['what']}"
         raise fail(what, parts["value"], parts["expected"], advice) from None

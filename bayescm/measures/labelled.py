@@ -180,6 +180,17 @@ def several(measures: Any) -> list:
     return names
 
 
+def check_not_several(measure: Any) -> None:
+    """Raise an error if a measure is neither a name nor a function, such as a list of measures."""
+    if not isinstance(measure, str) and not callable(measure):
+        raise _not_one(measure, TypeError)
+
+
+def _not_one(measures, error=ValueError):
+    todo = "call the function once for each measure"
+    return fail("Only one measure is possible; got {}", measures, "", todo, error)
+
+
 def one_number(measure: str | Callable) -> Measure:
     """Resolve a measure, or raise an error if it is not a single number for two classes."""
     resolved = resolve(measure)
@@ -195,13 +206,7 @@ def one_measure(measure: str | Callable, cells: xr.DataArray) -> Any:
     """Resolve a single measure, or raise an error if there are several."""
     resolved = as_measures(measure, cells)
     if len(resolved) > 1:
-        names = [each.__name__ for each in resolved]
-        raise fail(
-            "Only one measure is possible; got {}",
-            names,
-            "",
-            "call the function once for each measure",
-        )
+        raise _not_one([each.__name__ for each in resolved])
     return resolved[0]
 
 

@@ -1110,6 +1110,10 @@ def _check_tolerance(size, measure):
     return float(size)
 
 
+class NotMonitoredError(ValueError):
+    """A limit is for a measure that is not monitored."""
+
+
 def _limits(noun, limits, measures, check):
     """Return the limits by the names of the monitored measures."""
     names = [measure.__name__ for measure in measures]
@@ -1117,12 +1121,8 @@ def _limits(noun, limits, measures, check):
     for alias, size in limits.items():
         indices = among(measures, alias)
         if not indices:
-            raise fail(
-                f"There is a {noun} for {{}}, which is not monitored",
-                alias,
-                names,
-                "add the measure to the monitor",
-            )
+            what = f"There is a {noun} for {{}}, which is not monitored"
+            raise fail(what, alias, names, "add the measure to the monitor", NotMonitoredError)
         by_name |= {names[index]: check(size, measures[index]) for index in indices}
     return by_name
 

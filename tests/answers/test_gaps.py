@@ -142,7 +142,7 @@ def test_groups_by_another_name_are_pooled_too(sites):
     asked = {"statistic": "deviation", "draws": 300}
     found = bcm.gap(sites.rename(group="site"), "recall", dim="site", **asked)
     xr.testing.assert_identical(found, bcm.gap(sites, "recall", **asked).rename(group="site"))
-    with pytest.raises(ValueError, match="not pooled"):
+    with pytest.raises(ValueError, match="cannot be partially pooled"):
         bcm.gap(sites.rename(group="batch"), "recall", dim="batch")
 
 
