@@ -781,8 +781,9 @@ def _check_is_same(description, batch, old):
             "was wrong",
         )
     if recorded != received:
+        shown = f", {text}" if len(text) <= 300 else ""
         raise fail(
-            f"Batch {batch['batch_id']!r} is already recorded with other counts, {text}; "
+            f"Batch {batch['batch_id']!r} is already recorded with other counts{shown}; "
             "nothing was recorded",
             ...,
             "",

@@ -187,7 +187,7 @@ def test_what_cannot_be_added_up_is_asked_as_a_whole():
     assert named["probability"][0] == pytest.approx(1 - paired["p_better"][0], abs=0.02)
     with pytest.raises(ValueError, match="has no part 'judge'"):
         bcm.check(judged, "recall[judge=0] > 0.8")
-    with pytest.raises(TypeError, match="not evidence: 'dict'"):
+    with pytest.raises(TypeError, match="A dict is not evidence"):
         bcm.check({"a": COUNTS}, "f1 > 0.5")
 
 

@@ -129,7 +129,7 @@ def test_without_measures_an_interval_has_those_with_one_value_for_all_classes()
         assert found["measure"].values.tolist() == whole["measure"].unique().tolist()
         assert bcm.distribution(evidence).mean().shape == found.shape[:-1]
         np.testing.assert_allclose(found.sel(bound="lower").values.ravel(), whole["lower"])
-    with pytest.raises(ValueError, match="only some of the measures"):
+    with pytest.raises(ValueError, match="Only some of the measures"):
         bcm.interval(evidence, ["f1", "mcc"])
 
 
@@ -210,7 +210,7 @@ def test_several_estimands_stand_below_each_other():
     both = table.loc[table["of"] == "new", ["lower", "upper"]]
     np.testing.assert_array_equal(both, new[["lower", "upper"]])
     assert table.attrs["prob"] == 0.95
-    with pytest.raises(ValueError, match="no estimand"):
+    with pytest.raises(ValueError, match="of is empty"):
         bcm.summary(sites, "recall", of=[])
     with pytest.raises(ValueError, match="is not available"):
         bcm.summary(sites, "recall", of=["new", "fold"])

@@ -128,7 +128,7 @@ def test_binormal_is_a_model_too():
     for function in (curves.auc, curves.average_precision, curves.max_f1):
         lower, upper = function(evidence, model="binormal").values
         assert 0 <= lower < upper <= 1
-    with pytest.raises(ValueError, match="unknown model"):
+    with pytest.raises(ValueError, match="Unknown model 'trinormal'"):
         curves.auc(evidence, model="trinormal")
 
 

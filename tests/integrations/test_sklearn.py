@@ -122,7 +122,7 @@ def test_displays_draw_where_they_are_told(name):
     again = display.from_predictions(NAMES[1::2], answers, prob=0.9, positive="malignant")
     assert again.figure_ is not shown.figure_
     assert len(again.ax_.lines) == len(ax.lines)
-    with pytest.raises(TypeError, match=r"unknown keyword.*pos_label"):
+    with pytest.raises(TypeError, match="Unknown keyword pos_label"):
         again.plot(pos_label="benign")
     for wrong, message in ((LogisticRegression(), "not fitted"), (LINE, "not a classifier")):
         with pytest.raises((NotFittedError, TypeError), match=message):

@@ -133,7 +133,7 @@ def test_forecasts_without_log_odds_are_cautioned_of_until_told_what_they_mean()
     truth, exact = (rng.random(300) < p).astype(int), np.where(p < 0.02, 0, p)
     number = (exact == 0).sum()
     said = bcm.interval(bcm.from_probabilities(truth, exact), "calibration_slope").attrs["caution"]
-    assert said.startswith(f"{number} forecasts are exactly 0 or 1: slope, intercept")
+    assert said.startswith(f"{number} forecasts are exactly 0 or 1. Slope, intercept")
     clipped = bcm.from_probabilities(truth, exact, clip=1e-3)
     assert "caution" not in bcm.interval(clipped, "calibration_slope").attrs
     folds = bcm.from_probabilities(truth, exact, fold=np.arange(300) % 3)

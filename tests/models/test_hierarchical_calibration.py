@@ -125,11 +125,11 @@ def test_what_cannot_be_said_is_refused(four):
     one = four.isel(example=four["group"].values == "a")
     with pytest.raises(ValueError, match="At least two groups"):
         bcm.interval(one, "brier")
-    with pytest.raises(ValueError, match="groups and a prevalence"):
+    with pytest.raises(ValueError, match="combined with a prevalence"):
         bcm.interval(bcm.at_prevalence(four, 0.1), "brier")
     assert bcm.curves.auc(four).dims == ("group", "bound")
     for ask in (bcm.calibration.curve, bcm.calibration.recalibrated, bcm.curves.decision_curve):
-        with pytest.raises(ValueError, match="of several groups"):
+        with pytest.raises(ValueError, match="not several groups"):
             ask(four)
     with pytest.raises(ValueError, match="supports one sample, but the evidence has groups"):
         bcm.models.calibration(four)
@@ -140,5 +140,5 @@ def test_what_cannot_be_said_is_refused(four):
     assert bcm.interval(alike, "brier", draws=200).sizes == {"bound": 2}
     with pytest.raises(ValueError, match="Folds and groups cannot be combined"):
         bcm.from_probabilities([0, 1, 0, 1], p, group=list("aabb"), fold=[0, 0, 1, 1])
-    with pytest.raises(ValueError, match="a group is missing, the first at position 1"):
+    with pytest.raises(ValueError, match="A group is missing, the first at position 1"):
         bcm.from_probabilities([0, 1, 0, 1], p, group=["a", None, "b", "b"])

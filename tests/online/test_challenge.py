@@ -260,7 +260,7 @@ def test_prob_of_the_file_is_of_intervals_and_not_of_a_challenge(tmp_path, capsy
     code, printed = run()
     assert (code, said in printed.out) == (0, True)
     code, printed = run("--prob", "0.9")
-    assert (code, "leave --prob out" in printed.err) == (2, True)
+    assert (code, "Leave --prob out" in printed.err) == (2, True)
 
 
 @pytest.mark.parametrize("probability", [0.5, 0.95, 0.999])

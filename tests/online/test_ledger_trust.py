@@ -194,7 +194,7 @@ def test_a_backup_goes_from_one_database_to_the_other(tmp_path):
     with empty_store("postgresql", tmp_path) as store:
         found = online.restore(filled(tmp_path / "eval.db"), store)
         assert found.equals(online.verify(tmp_path / "eval.db"))
-        with pytest.raises(ValueError, match="the store is not empty"):
+        with pytest.raises(ValueError, match="The store is not empty"):
             online.restore(tmp_path / "eval.db", store)
 
 

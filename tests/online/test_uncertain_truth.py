@@ -145,7 +145,7 @@ def test_ratings_have_no_rule_that_needs_a_run_per_batch(name):
     with Monitor("sqlite://", "system") as monitor:
         fill(monitor, "ratings", 1)
         with pytest.raises(
-            ValueError, match=f"no rule {name}: its posterior is sampled for each batch"
+            ValueError, match=f"no rule {name}, because its posterior is sampled"
         ):
             monitor.alarms(**{name: 1})
         assert monitor.rules == ("rate", "floor", "horizon", "silence")
@@ -195,7 +195,7 @@ def test_invalid_batches_are_not_recorded(kind):
     parted = make(0, **keywords)
     with (
         Monitor("sqlite://", "system") as monitor,
-        pytest.raises(ValueError, match="A batch of partly labelled examples cannot"),
+        pytest.raises(ValueError, match="A batch of .* cannot"),
     ):
         monitor.add("a", parted)
 
@@ -289,7 +289,7 @@ def test_probabilities_of_three_classes_are_followed(tmp_path):
             assert monitor.add(f"2026-01-0{day + 1}", batch)
         backwards = batches[1].isel(example=slice(None, None, -1))
         assert not monitor.add("2026-01-02", backwards)
-        with pytest.raises(ValueError, match="in the ledger with other counts"):
+        with pytest.raises(ValueError, match="already recorded with other counts"):
             monitor.add("2026-01-02", batches[2])
         assert monitor.add("again", batches[2], corrects="2026-01-02")
         actual, shares = (np.concatenate(each) for each in zip(parts[0], parts[2], strict=True))
@@ -311,7 +311,7 @@ def test_probabilities_of_three_classes_are_followed(tmp_path):
         with pytest.raises(ValueError, match="no rule reference"):
             monitor.alarms(reference=1)
     forgetful = Monitor(store, "system", forgetting=0.9)
-    with forgetful, pytest.raises(ValueError, match="use window="):
+    with forgetful, pytest.raises(ValueError, match="Use window="):
         forgetful.summary()
     assert verify(store)["whole"].all()
     assert roll_up(store, tmp_path / "new.db", before="2027-01-01")["rolled_up"].tolist() == [2]

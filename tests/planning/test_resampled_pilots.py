@@ -169,6 +169,6 @@ def test_a_width_on_the_scale_of_the_scores():
 def test_a_number_that_is_hardly_known_is_warned_of():
     scores = np.exp(3 * np.random.default_rng(0).normal(size=24))
     pilot = bcm.from_item_scores(scores)
-    with pytest.warns(UserWarning, match="has an error of"):
+    with pytest.warns(UserWarning, match="has a Monte Carlo error of"):
         plan = bcm.plan("quantile(0.9)", width=30, pilot=pilot, replications=20)
     assert plan["error"][0] > plan["n"][0] / 2

@@ -206,7 +206,7 @@ def test_mass_at_the_edge_stays_inside():
 def test_regions_that_cannot_be_drawn(two):
     with pytest.raises(ValueError, match="two measures"):
         bcm.plots.plot_region(two, "f1")
-    with pytest.raises(ValueError, match="too many regions"):
+    with pytest.raises(ValueError, match="8 regions are too many"):
         bcm.plots.plot_region(bcm.from_cells(tp=range(1, 9), fn=1, fp=1, tn=1))
 
 

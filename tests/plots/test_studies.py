@@ -110,8 +110,8 @@ def test_studies_of_the_ill_alone_have_a_sensitivity_and_no_more():
     table = bcm.summary(ill, "sensitivity", of=["typical", "new"])
     assert table["point"].between(0.8, 0.9).all()
     for function in (bcm.plots.plot_sroc, bcm.plots.plot_studies, bcm.meta.heterogeneity):
-        with pytest.raises(ValueError, match=r"participants without.*for sensitivity alone"):
+        with pytest.raises(ValueError, match=r"participants without.*Use sensitivity alone"):
             function(ill)
     well = bcm.from_cells(tp=0, fn=0, fp=[3, 5, 9], tn=[30, 20, 41]).rename(batch="group")
-    with pytest.raises(ValueError, match=r"participants with the.*for specificity alone"):
+    with pytest.raises(ValueError, match=r"participants with the.*Use specificity alone"):
         bcm.plots.plot_sroc(well)

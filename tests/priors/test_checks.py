@@ -82,7 +82,7 @@ def test_sensitivity_has_a_row_for_every_class():
 @pytest.mark.long
 def test_sensitivity_says_what_the_tree_lacks():
     counts = bcm.from_cells(tp=6.5, fn=1.5, fp=3.5, tn=3, fractional=True)
-    with pytest.raises(ValueError, match="has no log_likelihood"):
+    with pytest.raises(ValueError, match="has no group log_likelihood"):
         priors.sensitivity(bcm.fit(counts, random_seed=1), "f1")
     batch = bcm.from_cells(tp=[6, 7], fn=1, fp=3, tn=3)
     with pytest.raises(ValueError, match="several matrices"):

@@ -2,6 +2,8 @@
 
 import arviz as az
 import numpy as np
+import pymc as pm
+import xarray as xr
 
 from bayescm.fitting.nuts import nuts
 from bayescm.measures import resolve
@@ -12,7 +14,11 @@ DRAWN = ("chain", "draw")
 
 def sampled_by_nuts(model, seed, draws=800):
     """Return the chains of a model, without the predictions that `fit` adds."""
-    return nuts(model, draws=draws, tune=draws, chains=2, seed=seed)
+    tree = nuts(model, draws=draws, tune=draws, chains=2, seed=seed)
+    free = tree["posterior"].to_dataset()
+    options = {"extend_dataset": True, "progressbar": False}
+    tree["posterior"] = xr.DataTree(pm.compute_deterministics(free, model=model, **options))
+    return tree
 
 
 def measured(cells, name):
