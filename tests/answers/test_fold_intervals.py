@@ -181,7 +181,7 @@ def test_the_classifiers_at_hand_are_an_estimand_of_their_own():
 def test_other_models_know_no_classifiers_at_hand():
     counts = bcm.from_cells(tp=[3, 4], fn=[2, 1], fp=[1, 1], tn=[4, 4]).rename(batch="fold")
     for model in ("pooled_folds", "averaged_folds"):
-        with pytest.raises(ValueError, match="'fitted'.*'parameter' or '(predictive|fold)'"):
+        with pytest.raises(ValueError, match=r"'fitted'.*'parameter' or '(predictive|fold)'"):
             bcm.interval(counts, "recall", model=model, of="fitted")
-    with pytest.raises(ValueError, match="'fitted'.*'parameter' or '(predictive|fold)'"):
+    with pytest.raises(ValueError, match=r"'fitted'.*'parameter' or '(predictive|fold)'"):
         bcm.measure(bcm.fit(counts, "pooled_folds", draws=20), "recall", of="fitted")

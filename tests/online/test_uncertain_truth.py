@@ -195,7 +195,7 @@ def test_invalid_batches_are_not_recorded(kind):
     parted = make(0, **keywords)
     with (
         Monitor("sqlite://", "system") as monitor,
-        pytest.raises(ValueError, match="A batch of .* cannot"),
+        pytest.raises(ValueError, match=r"A batch of .* cannot"),
     ):
         monitor.add("a", parted)
 

@@ -75,7 +75,7 @@ def test_what_has_no_meaning_is_refused(measure, keywords, message):
 @pytest.mark.long
 def test_a_plan_is_of_one_system():
     both = bcm.from_attempts({"a": TABLE, "b": TABLE})
-    with pytest.raises(ValueError, match="of one system; got .*Select one"):
+    with pytest.raises(ValueError, match=r"of one system; got .*Select one"):
         bcm.planning.plan_attempts(both, "mean")
     bcm.planning.plan_attempts(
         both.sel(classifier=["a"]), "mean", items=20, attempts=2, replications=2
