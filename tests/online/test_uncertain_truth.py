@@ -144,9 +144,7 @@ def test_a_change_in_the_truth_of_strata_is_found():
 def test_ratings_have_no_rule_that_needs_a_run_per_batch(name):
     with Monitor("sqlite://", "system") as monitor:
         fill(monitor, "ratings", 1)
-        with pytest.raises(
-            ValueError, match=f"no rule {name}, because its posterior is sampled"
-        ):
+        with pytest.raises(ValueError, match=f"no rule {name}, because its posterior is sampled"):
             monitor.alarms(**{name: 1})
         assert monitor.rules == ("rate", "floor", "horizon", "silence")
         assert monitor.alarms().empty
