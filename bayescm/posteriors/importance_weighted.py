@@ -108,7 +108,7 @@ class ImportanceWeighted(CountsPosterior):
 
     @property
     def mean_weights(self) -> np.ndarray:
-        """Mean weight of the examples in each cell. An empty cell has the mean of its row."""
+        """Relative mean weight of each cell. An empty cell has the mean of its row or matrix."""
         counts, effective = self.counts.values.astype(float), self.effective
         means = counts.sum((-2, -1), keepdims=True) / effective.sum((-2, -1), keepdims=True)
         means = np.broadcast_to(means, counts.shape).copy()

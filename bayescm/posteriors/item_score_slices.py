@@ -20,7 +20,7 @@ Analysis, 3rd ed., section 5.4)
 :math:`\tau` is sampled on a grid that is equidistant in :math:`\log(\tau + c)`, with c a quarter of
 the smallest standard error. This resolves small values of :math:`\tau` as finely as large ones.
 
-The last line does not use normal variates. It uses standardised draws from the separate posterior
+In the last line, the normal variates are replaced by standardised draws from the separate posterior
 of each slice (`bayescm.posteriors.item_scores`, `repeated_items` or `multilabel`). Each slice
 therefore keeps the shape of its posterior, and systems on the same items stay correlated.
 
@@ -58,12 +58,13 @@ _OF_ONE_SLICE: Mapping[str, Callable[..., Posterior]] = {
     "attempts": repeated_items,
     "example_cells": multilabel,
 }
-# The largest spread of the grid, in scales of the half-normal prior. The mass beyond it is 6e-7.
+# The largest spread of the grid, in units of the scale of the half-normal prior. The prior mass
+# beyond it is 6e-7.
 _REACH = 5.0
 # Distance between nodes of log(spread + c). With half this distance, the mean and the standard
 # deviation of the gap between the extreme slices change by less than 0.1%.
 _STEP = 0.03
-# A caution is given if the slice that is furthest from the others has a p-value below this.
+# A caution is added if the slice that is furthest from the others has a p-value below this.
 _RARE = 0.05
 # With more slices, the extremes depend on the shape of the distribution of the effects. The 95%
 # intervals of a gap of 0.3 have coverage 0.85 to 0.98 for 12 slices of 30 items, but 0.37 to 0.73
@@ -71,7 +72,7 @@ _RARE = 0.05
 _MANY_SLICES = 20
 # With fewer slices, the spread is poorly estimated after one of them is left out.
 _FEWEST_SLICES = 4
-_SOME = 1000  # draws of each slice from which its mean and variance are computed
+_SOME = 1000  # number of draws of each slice from which `misfit` computes its mean and variance
 # Standard errors below this proportion of the prior's scale are rounding errors.
 _SAME = 1e-9
 
@@ -103,8 +104,8 @@ def item_score_slices(
     Raises
     ------
     ValueError
-        If the items have no slices, if a slice of item scores has fewer than two items, or if the
-        spread is not > 0.
+        If the evidence does not contain items in slices, if a slice of item scores has fewer than
+        two items, or if `spread` is not a finite number > 0.
 
     Examples
     --------
@@ -220,7 +221,7 @@ class ItemScoreSlices(Posterior):
         return replace(self.apart.empirical(measure, draws), how=self.how)
 
     def draw_in_parts(self, measures, size, rng, *, of="parameter", n=None):
-        """Sample all at once, because standardisation uses the mean and sd of all draws."""
+        """Sample all draws at once, because standardisation uses the mean and sd of all draws."""
         return self.draw(measures, size, rng, of=of, n=n)
 
     def draw(
@@ -263,8 +264,9 @@ class ItemScoreSlices(Posterior):
         """
         Return cautions about the normal distribution of the effects of the slices.
 
-        There are two: one if a slice is further from the others than normal effects explain
-        (`extreme_slice`), and one if there are many slices, for their extremes.
+        The first is added if a slice is further from the others than normal effects explain
+        (`extreme_slice`). The second is added if there are so many slices that their extremes
+        depend on the assumed normal distribution.
         """
         sizes = [self.template.sizes[dim] for dim in self.dims]
         slices, members = int(np.prod(sizes)), " and ".join(self.dims)
@@ -301,7 +303,7 @@ class ItemScoreSlices(Posterior):
         return draws, self.spread * self._scale(measure, draws[:, :, None])
 
     def _scale(self, measure, draws=None):
-        """Return the length of a measure's range, else twice the standard deviation of items."""
+        """Return the length of a measure's range or, without one, twice the sd of the items."""
         low, high = getattr(self.bound(measure), "range", (-np.inf, np.inf))
         if np.isfinite(high - low):
             return high - low
@@ -457,8 +459,8 @@ def partially_pooled(
     """
     Return partially pooled draws (S, J) of slices.
 
-    An undefined slice stays undefined. A slice whose draws are all equal has no known error. It is
-    not pooled, and the other slices are not shrunk towards it.
+    An undefined slice stays undefined. The standard error of a slice whose draws are all equal is
+    unknown. Such a slice is not pooled, and the other slices are not shrunk towards it.
 
     Parameters
     ----------

@@ -25,8 +25,9 @@ Systems on the same items share the weights of items and pseudo-items. They also
 pseudo-items in which they disagree (`bayescm.inference.bayesian_bootstrap`). Without these, the
 difference between two systems that differ in few items would be far too certain. All measures of
 all systems come from this joint distribution. The moments of the mean of one system, and of the
-difference of two means, are again known. Let :math:`x` be the random score in such a pseudo-item,
-centred at the mean. Then
+difference of two means, are again known. Let m be the mean score and x the random score in such a
+pseudo-item. If these and the scores :math:`s_i` are centred at the posterior mean, and A also
+includes the weights e of both pseudo-items,
 
 .. math::
 
@@ -46,10 +47,10 @@ weights gives a regression estimate of the mean:
 
 .. math:: \bar h_L + b \, (\bar j - \bar j_L).
 
-Here h and j are the scores of people and judge, L the items scored by people, and b the slope of
-the regression of h on j in L. The gamma shape is 1 - 4 / n, as for a t distribution. With a useless
-judge, the interval is about the interval from people's scores alone, and it becomes narrower the
-better the judge is (Angelopoulos et al. 2023).
+Here h and j are the scores of the people and of the judge, L the items scored by people, and b the
+slope of the regression of h on j in L. The gamma shape is 1 - 4 / n, as for a t distribution. With
+a useless judge, the interval is about as long as the interval from people's scores alone, and it
+becomes shorter the better the judge is (Angelopoulos et al. 2023).
 
 References
 ----------
@@ -134,7 +135,9 @@ def item_scores(
     Raises
     ------
     ValueError
-        If the concentration is negative, or if there are fewer than five clusters of items.
+        If the concentration is not a finite number >= 0, or is specified although the range is
+        unknown. If no item has a score of every system, or if a slice has fewer than five clusters
+        of items.
 
     Examples
     --------
@@ -162,7 +165,7 @@ def item_scores(
 
 
 def _check_has_ends(has_ends, concentration):
-    """Raise an error if pseudo-items are requested but the range is unknown."""
+    """Raise an error if `concentration` is not the default although the range is unknown."""
     if not has_ends and concentration != 0.5:
         raise fail(
             "`concentration` needs the range of the scores",
@@ -227,7 +230,7 @@ class ItemScores(SlicedItems):
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a PyMC model, which needs one system and no clusters or weights."""
+        """Whether there is a PyMC model: one system, no slices, clusters, importance or judge."""
         return super().has_model and not self.importance and self.judge is None
 
     # Labels
@@ -333,7 +336,7 @@ class ItemScores(SlicedItems):
         ]
 
     def distance(self, first: int, second: int) -> np.ndarray:
-        """Return the absolute difference between two systems in each item that both have."""
+        """Return the absolute difference between the scores of two systems in each common item."""
         distance = np.abs(self.score[first] - self.score[second])
         return distance[~np.isnan(distance)]
 
@@ -438,7 +441,7 @@ class ItemScores(SlicedItems):
         return np.where(empty, np.nan, values)
 
     def _correction(self, population, judges, form):
-        """Return the correction of the means by the judge's scores of all items, (S, K)."""
+        """Return the corrections (S, K) of the means, from the judge's scores of all items."""
         correction = np.empty((len(population.weight), len(self.score)))
         for system, (row, judge) in enumerate(zip(population.score, judges, strict=True)):
             middle = judge.mean()  # centred to avoid cancellation
@@ -456,7 +459,7 @@ class ItemScores(SlicedItems):
             correction[:, system] = slope * (mean_of_all - mean_control)
         return correction
 
-    # Distributions by their moments
+    # Distributions from moments
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a proportion or a mean, or None if it has to be sampled."""
@@ -514,7 +517,7 @@ class ItemScores(SlicedItems):
 
     @property
     def _has_moments(self):
-        """Whether the weights are gamma variates of single items, without judge or importance."""
+        """Whether the weights are gamma variates of single items, with no judge or importance."""
         return not (self.importance or self.judge is not None or self.cluster is not None)
 
     def _as_mean(self, form):
@@ -572,7 +575,8 @@ class ItemScores(SlicedItems):
             atom_weight = np.concatenate([atom_weight, np.full(2, self.concentration)])
         pseudo, probability = np.empty(0), np.empty(0)
         if len(score) > 1 and self.concentration:
-            # The scores with each item as the centre of a pseudo-item, below and above: (n, K, 2).
+            # Scores (n, K, 2) in the pseudo-items centred at each item, with the system below and
+            # above the centre.
             item = np.repeat(np.arange(len(weight))[:, None], 2, axis=1)
             sign = np.broadcast_to([-1.0, 1.0], (len(weight), len(score), 2))
             scores = Disagreement(np.empty(0), item, sign).scores(score, *ends)

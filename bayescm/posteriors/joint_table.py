@@ -29,8 +29,8 @@ from bayescm.distributions import dirichlet
 from bayescm.validate import fail
 
 _REST = 1e-6  # remaining mass at which stick breaking stops
-_MOST_STICKS = 64  # the number for a prior of weight 4
-_CHUNK = 2**17  # numbers in memory at once: 1 MB
+_MOST_STICKS = 64  # largest number of sticks, enough for a prior of weight 4
+_CHUNK = 2**17  # largest number of values in memory at once (1 MB)
 
 
 def classifier_priors(
@@ -100,7 +100,9 @@ def draw_prior(
     Notes
     -----
     Each classifier's distribution, and the means and covariances between classifiers, are exact for
-    any number of sticks. The rest of the joint distribution is exact up to a millionth of the mass.
+    any number of sticks. The rest of the joint distribution is approximate only in the remaining
+    mass. On average, this is at most a millionth of the posterior mass, unless the largest number
+    of sticks (64) is reached.
     """
     size = int(np.prod(lead))
     most = 1 if len(prior) == 1 else _MOST_STICKS
@@ -158,10 +160,10 @@ def draw_hits(
     rng: np.random.Generator,
 ) -> np.ndarray | None:
     """
-    Return draws of the share of the prior's mass in which each classifier has an event.
+    Return draws of the share of the prior mass in which an event occurs, for each classifier.
 
-    The event is a correct prediction, or a wrong one. The remaining mass of a millionth is added to
-    the last stick.
+    The event is either a correct or a wrong prediction. The remaining mass, about a millionth of
+    the posterior mass, is added to the last stick.
 
     Parameters
     ----------
@@ -192,9 +194,10 @@ def draw_hits(
 
 def _bernoulli(chance, row, rng):
     """
-    Return Bernoulli draws (*row.shape, J) with probabilities ``chance[row]``, (C, J).
+    Return Bernoulli draws (*row.shape, J) with probabilities ``chance[row]``.
 
-    One random byte decides 255 of 256 events. The others need a further uniform number.
+    `chance` has the shape (C, J). One random byte decides 255 of 256 events, and the others need a
+    further uniform number.
     """
     fraction, byte = np.modf(256 * chance)
     byte, size = byte.astype(np.uint8)[row], row.size * chance.shape[1]
@@ -218,7 +221,7 @@ def _break_sticks(weight, size, share, rng, most):
 
 
 def _matrices_of_sticks(sticks, prior, rng):
-    """Draw a joint cell for each stick (number, size), and return its matrices (size, J, C, C)."""
+    """Draw the joint cell of each stick (number, size), and return matrices (size, J, C, C)."""
     size = sticks.shape[1]
     n_classifiers, classes, _ = prior.shape
     total = np.empty((size, n_classifiers, classes**2))

@@ -1,8 +1,8 @@
 r"""
 Groups with two classes: logit-normal rates, with group effects integrated out.
 
-The prevalence of group g is a binomial rate (D = 1), and its recall and specificity are two rates
-jointly (D = 2). Both are `LogitNormalRates` with the logits
+The prevalence of group g is a single binomial rate (D = 1). Its recall and specificity are two
+rates that are modelled jointly (D = 2). Both are `LogitNormalRates` with the logits
 
 .. math:: x_g = \mu + B^\top z_g + L e_g, \qquad e_g \sim N(0, I_D), \qquad L L^\top = \Sigma.
 
@@ -22,7 +22,8 @@ jointly (D = 2). Both are `LogitNormalRates` with the logits
   (`bayescm.inference.importance`).
 - The effects of the observed groups given :math:`\phi` are sampled by an independence Metropolis
   sampler.
-- The average over all groups, :math:`E\,\mathrm{expit}(\mu + \tau e)`, is a Gauss-Hermite sum.
+- The average over the population of groups, :math:`E\,\mathrm{expit}(\mu + \tau e)`, is computed as
+  a Gauss-Hermite sum.
 
 References
 ----------
@@ -66,7 +67,7 @@ class BivariateLogitNormal:
     cells : ndarray, shape (G, 2, 2)
         Counts of the groups.
     totals : ndarray, shape (G, 2)
-        Effective number of examples of each class, which inform the prevalence.
+        Effective number of examples of each class, from which the prevalence is estimated.
     concentration : ndarray, shape (2, 2)
         Prior pseudo-counts of the typical group.
     spread : float
@@ -127,8 +128,8 @@ class BivariateLogitNormal:
         rate_mean, rate_sd, rho = self.rates.unpack(rate_parameters)
         mean = np.concatenate([share_mean, rate_mean], axis=1)
         sd = np.concatenate([share_sd, rate_sd], axis=1)
-        # Prevalence and rates are independent between groups, and each cell is linear in a rate. So
-        # the cells of the average are products of averages.
+        # In the population of groups, the prevalence is independent of recall and specificity. The
+        # averages of the cells are therefore products of average rates.
         hits, misses = (
             np.concatenate([share[share_index], rate[rate_index]], axis=1)
             for share, rate in zip(
@@ -155,7 +156,7 @@ class BivariateLogitNormal:
         return drawn
 
     def draw_new_groups(self, size: int, per_point: int, rng: np.random.Generator) -> np.ndarray:
-        """Return matrices (size, 2, 2) of new groups, grouped by point of the parameters."""
+        """Return matrices (size, 2, 2) of new groups, `per_point` for each parameter point."""
         points = -(-size // per_point)
         share_mean, share_sd, _ = self.shares.unpack(self.shares.parameters.draw(points, rng))
         rate_mean, rate_sd, rho = self.rates.unpack(self.rates.parameters.draw(points, rng))
@@ -231,18 +232,19 @@ def matrix_of(tn: np.ndarray, fp: np.ndarray, fn: np.ndarray, tp: np.ndarray) ->
 
 
 # Number of quadrature nodes per effect of a group. Accuracy was measured against 41 nodes, at
-# posterior draws of the parameters, for 40 groups of 5 to 300 examples. For groups
-# with observed rates inside (0, 1), the error of the log likelihood is at most 1.1e-3 with four
-# nodes, and 2e-2 with three. Three
-# nodes are used only for the proposal. An observed rate of 0 or 1 gives a skewed integrand. The
-# error is then at most 4e-4 with seven nodes, and 2e-3 with five, which are used for more than 100
-# groups. Errors common to all draws do not change the posterior, see the tests.
+# posterior draws of the parameters, for 40 groups of 5 to 300 examples. For groups with observed
+# rates inside (0, 1), the error of the log likelihood is at most 1.1e-3 with four nodes, and 2e-2
+# with three. Three nodes are used only for the proposal. If an observed rate is 0 or 1, the
+# integrand is skewed. The error is then at most 4e-4 with seven nodes, and 2e-3 with five, which
+# are used for more than 100 groups. Errors that are common to all draws do not change the
+# posterior.
 _NODES = 4
 _NODES_EXTREME = 7
 _NODES_ROUGH = 3
 _NODES_EXTREME_OF_MANY = 5
 _MANY_GROUPS = 100
-# Number of points of the parameters. A fifth of them is used to adapt the proposal.
+# Numbers of weighted points of the parameters. To adapt the proposal, a fifth of the number of
+# points for many groups is used.
 _PARAMETER_GROUPS = 1e6  # largest number of points times groups
 _FEWEST_POINTS = 1000  # smallest number of points for many groups
 _MOST_POINTS = 2500  # largest number of points, unless `_MOST_OF_FEW_GROUPS` applies
@@ -254,7 +256,7 @@ _NEWTON_STEPS = 30  # largest number of Newton steps
 _LONGEST_STEP = 2.0  # in standardised effects; avoids points whose curvature is nearly 0
 _CONVERGED = 1e-3  # Newton decrement at which the iteration stops
 _RATES = ("prevalence", "recall", "specificity")
-_METROPOLIS_STEPS = 8  # nine in ten are accepted, with 5 to 100 examples per group
+_METROPOLIS_STEPS = 8  # nine in ten proposals are accepted, with 5 to 100 examples per group
 _INITIAL_LOG_SD = -0.7  # in units of the prior scale, or of 1 if that is smaller
 _LOGIT_BOUND = 20.0  # bound of means and slopes in the search of the mode
 
@@ -350,7 +352,8 @@ class LogitNormalRates:
             Number of nodes of each effect. By default, it depends on the group.
         """
         logs = self.log_prior(parameters)
-        # Spreads that the prior excludes would overflow the quadrature. Their weight is 0.
+        # Spreads that the prior excludes would cause overflow in the quadrature, so their weight is
+        # set to 0.
         logs = np.where(logs > _LOWEST_LOG_PRIOR, logs, -np.inf)
         possible = np.flatnonzero(np.isfinite(logs))
         nodes = self._nodes if n_nodes is None else np.full(len(self.hits), n_nodes)
@@ -419,7 +422,7 @@ class LogitNormalRates:
 
     @cached_property
     def population_rates(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rates and their complements (S, D) at each draw, averaged over all groups."""
+        """Rates and their complements (S, D) at each point, averaged over the population."""
         mean, sd, _ = self.unpack(self.parameters.points)
         return logit_normal_means(mean, sd)
 
@@ -433,9 +436,9 @@ class LogitNormalRates:
         """
         Return the effects of the PyMC model, given standardised effects (S, G, D).
 
-        Let m and s be the mean and standard deviation of the logit of a rate given the rates before
-        it. The effect is lambda m + s**lambda e. See the docstring of
-        models/hierarchical_groups.py.
+        Let m and s be the mean and standard deviation of the logit of a rate given the preceding
+        rates, and e its standardised effect. The effect in the model is lambda m + s**lambda e,
+        with the centring weight lambda. See the docstring of models/hierarchical_groups.py.
         """
         means, cholesky = self.logit_distribution(parameters)
         logits, information = observed_logits(self.hits, self.totals)
@@ -513,7 +516,7 @@ class LogitNormalRates:
         return _multiply(_inverse(precision, determinant), gradient)
 
     def _derivatives(self, effects, means, cholesky):
-        """Return the gradient of the log density of effects, and its precision."""
+        """Return the gradient of the log density of effects, the precision and its determinant."""
         rates = [fast_expit(logits) for logits in self._logits(means, cholesky, effects)]
         residuals = [h - n * p for h, n, p in zip(self.hits.T, self.totals.T, rates, strict=True)]
         weights = [n * p * (1 - p) for n, p in zip(self.totals.T, rates, strict=True)]
@@ -559,7 +562,7 @@ def _normal_equations(residuals, weights, cholesky):
     """
     Return the gradient in standardised effects, the precision and its determinant.
 
-    With the Cholesky factor L, the residuals r and the weights W, they are L' r, L' W L + I and
+    For the Cholesky factor L, the residuals r and the weights W, they equal L' r, L' W L + I and
     det(L' W L + I).
     """
     if len(residuals) == 1:
@@ -597,7 +600,7 @@ def _root_of_inverse(precision, determinant):
 
 
 def observed_logits(hits: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return logits of rates (G, ...) and their information, 0 without trials."""
+    """Return logits of rates (G, ...) and their information, which is 0 without trials."""
     rates = (hits + 0.5) / (totals + 1)
     return logit(rates), (totals > 0) * (totals + 1) * rates * (1 - rates)
 

@@ -7,10 +7,11 @@ A stratum k is a combination of predictions. Its examples have the true class c 
 
 .. math:: p(t, E) \propto p(t) \, p(E) \prod_{k, l} \Bigl(\sum_c t_{kc} E_{cl}\Bigr)^{n_{kl}}.
 
-Given E, each stratum is a mixture of known components.
+Given E, the labels of each stratum have a mixture distribution with known components.
 
-- With two classes, a stratum has one unknown share, which is on a grid (`Shares`). Uncertain error
-  rates are sampled by importance sampling (`bayescm.inference.importance`).
+- With two classes, a stratum has one unknown share, whose posterior is computed on a grid
+  (`Shares`). Uncertain error rates are sampled by importance sampling
+  (`bayescm.inference.importance`).
 - With more classes, the shares of all strata are sampled together by Gibbs sampling
   (`bayescm.inference.gibbs.mixture_weights`).
 
@@ -35,21 +36,21 @@ from bayescm.posteriors.base import as_labelled_counts, prior_of
 from bayescm.posteriors.strata import Strata
 from bayescm.validate import fail, suggest
 
-HALF = 0.5  # error rates must be lower, otherwise labels are worse than chance
-_RATES = 1000  # number of sampled error rates, each with several shares
+HALF = 0.5  # error rates must be lower; with two classes, labels at this rate are uninformative
+_RATES = 1000  # number of draws of the error rates, each used for several draws of the shares
 _PILOT = 300  # points of importance sampling in each round that adapts the proposal
 _POINTS = 1500  # points of importance sampling in the last round
 _PILOT_GRID = 96  # points of the grid of shares while the proposal is adapted
 _BOUND = 12.0  # bound of the logits of twice the rates in the search of the mode
 _COARSE = 200  # points of the first, logarithmic grid of a stratum's share
 _FINE = 256  # points of the second grid
-_NEGLIGIBLE = 30.0  # shares further below the largest log likelihood are negligible
+_NEGLIGIBLE = 30.0  # shares are negligible if their log likelihood is further below the largest
 # Settings of Gibbs sampling.
 _CHAINS = 500
 _BURN = 60  # discarded sweeps at the start of a chain
 _THIN = 3  # sweeps per draw
 _STEPS = 200  # largest number of EM steps
-_CONTRADICTION = 5.0  # loss of log likelihood, more than two standard deviations
+_CONTRADICTION = 5.0  # a caution is added if the loss of log likelihood is larger
 _ADVICE = "pass a rate such as 0.05, a Beta such as (2, 38), or one of these for each class"
 
 
@@ -75,8 +76,9 @@ def mislabelled(
         Classes that are not in a mapping have no errors. Default: no errors.
     concentration : float or array_like, optional
         Prior pseudo-counts of the true cells, > 0. Default: ``2 / C**2``. With several classifiers,
-        one number for each combination of predictions. Its default is two for all combinations with
-        equal predictions together, and one for each other combination.
+        a single number, which applies to every combination of predictions and true class. By
+        default, the pseudo-counts sum to two over all combinations with equal predictions, and to
+        one over the true classes of each other combination.
 
     Returns
     -------
@@ -85,8 +87,9 @@ def mislabelled(
     Raises
     ------
     ValueError
-        If a rate is not a number in [0, 1/2), or the evidence has folds. When sampling, if rates
-        are uncertain and there are more than two classes.
+        If a rate is invalid, a class in `label_error` is unknown, or the evidence has folds. With
+        more than two classes, sampling raises the error if a rate is uncertain or a count is
+        fractional.
 
     Examples
     --------
@@ -120,7 +123,7 @@ def _of_counts(evidence, concentration):
 
 
 def _of_outcomes(evidence, concentration):
-    """Return the same for several classifiers, whose joint predictions are the strata."""
+    """Return the same as `_of_counts` for several classifiers; joint predictions are the strata."""
     outcomes = as_outcomes(evidence)
     if abstains(outcomes):
         raise fail(
@@ -184,19 +187,20 @@ class Mislabelled(Strata):
 
     @cached_property
     def _has_classifiers(self):
-        # Matrices of several classifiers have this dim too, but their predictions are not joint.
+        # Separate matrices of several classifiers also have the dimension "classifier". They form a
+        # batch, because their joint predictions are unknown.
         return self.counts.ndim > self.by_label.ndim
 
     @property
     def sampling_method(self) -> str:  # type: ignore[override]
-        """Quadrature for known rates, otherwise importance or Gibbs sampling."""
+        """Gibbs for over two classes; otherwise quadrature, or importance for uncertain rates."""
         if self.by_label.shape[-1] > 2:
             return "gibbs"
         return "importance" if len(self.errors.betas) else "quadrature"
 
     @property
     def draw_clusters(self) -> int:  # type: ignore[override]
-        """The number of Gibbs chains, or of uncertain rates with several draws each."""
+        """The number of Gibbs chains, or of draws of uncertain rates with several draws each."""
         return {"gibbs": _CHAINS, "importance": _RATES}.get(self.sampling_method, 1)
 
     @cached_property
@@ -269,7 +273,7 @@ class Mislabelled(Strata):
         return unit(points.draw(size, rng))
 
     def _draw_gibbs(self, counts, prior, size, rng):
-        """Sample true classes (size, K, C) for known rates and many classes."""
+        """Sample class shares (size, K, C) of strata for known rates and more than two classes."""
         if len(self.errors.betas):
             todo = 'pass numbers, or sample it: fit(evidence, `method="nuts"`, `label_error=...`)'
             raise fail(
@@ -298,7 +302,7 @@ class Mislabelled(Strata):
         return em.mixture_weights(matrix.T, counts, steps=_STEPS)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure of the most likely true classes, at the mean rates."""
+        """Return the measure at the maximum likelihood class shares, given the mean rates."""
         self.resolve_estimand(of)
         truth = self._most_likely(self.by_label, self.errors.matrix(self.errors.mean))
         cells = self.by_label.sum(-1, keepdims=True) * truth
@@ -306,7 +310,7 @@ class Mislabelled(Strata):
             return measure(self.table(self._reweighted(cells)))
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return a caution if the labels contradict the rates, which are too high."""
+        """Return a caution if the labels show that the rates are too high."""
         total = self.by_label.sum(-1, keepdims=True)
         matrix = self.errors.matrix(self.errors.lower_quantile)
         expected = self._most_likely(self.by_label, matrix) @ matrix
@@ -337,7 +341,7 @@ class Mislabelled(Strata):
         return likelihood + prior + self.errors.log_prior(rates)
 
 
-# Error rates of labels, validated and in one form.
+# Error rates of labels, validated and in a common form.
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,9 +352,9 @@ class LabelErrors:
     Attributes
     ----------
     rates : ndarray, shape (C,)
-        Rate of each class, NaN if it has a distribution.
+        Rate of each class, NaN if the rate is uncertain.
     betas : ndarray, shape (U, 2)
-        Beta parameters of the uncertain rates, in order.
+        Beta parameters of the uncertain rates, in the order of the classes.
     spread : ndarray, shape (C, C)
         Distribution of the wrong labels of each class.
     """
@@ -366,7 +370,7 @@ class LabelErrors:
 
     @property
     def lower_quantile(self) -> np.ndarray:
-        """The rates (C,), with uncertain ones at their 2.5% quantile."""
+        """The rates (C,), with uncertain ones at their 2.5% quantile before truncation."""
         return self.filled(betaincinv(*self.betas.T, 0.025))
 
     def filled(self, rates: np.ndarray) -> np.ndarray:
@@ -479,7 +483,7 @@ class Shares:
     Share of the second of two classes in each stratum, behind wrong labels.
 
     The grid is uniform in the prior probability. It covers the shares whose likelihood is not
-    negligible for any of the possible rates.
+    negligible for at least one of the possible matrices.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@ r"""
 Direct posterior of `bayescm.models.multilabel`: several labels per example.
 
 Labels of the same example are not independent. So examples are resampled, not labels. The shares of
-the examples in the population are Dirichlet(1, ..., 1), the Bayesian bootstrap. With gamma weights
-:math:`g_i \sim \mathrm{Gamma}(1)`, the cell c of a label l is
+the examples in the population have a Dirichlet(1, ..., 1) distribution, as in the Bayesian
+bootstrap. With gamma weights :math:`g_i \sim \mathrm{Gamma}(1)`, the mass in cell c of label l is
 
 .. math:: c_l = \sum_i g_i c_{il} + p_{cl}, \qquad p_{cl} \sim \mathrm{Gamma}(e).
 
@@ -13,16 +13,17 @@ pseudo-examples in each cell, for any number of labels. The bias of macro averag
 (`bayescm.measures.example_cells`).
 
 **Several systems** on the same examples share the weights. The pseudo-examples have the same labels
-for all systems, but the systems predict them independently. Among the pseudo-examples with a label,
-each system hits a proportion Beta(e, e). In the table of truth and two predictions, each cell then
-has about e / 2 pseudo-examples, as in `bayescm.posteriors.paired_outcomes`. If all systems made the
-same predictions on the pseudo-examples, differences would appear too certain. For a label with four
-positives that two systems hit equally, the difference would be exactly 0.
+for all systems, but the systems predict them independently. Each system is correct for a proportion
+Beta(e, e) of the pseudo-examples with a label, and for an independent such proportion of those
+without it. In the table of truth and two predictions, each cell then has about e / 2
+pseudo-examples, as in `bayescm.posteriors.paired_outcomes`. If all systems made the same
+predictions on the pseudo-examples, differences would appear too certain. For example, if two
+systems miss the same positives of a label, the difference between their recalls would be exactly 0.
 
 **Means over examples** (``_samples``, subset accuracy, Hamming loss) use
-`bayescm.posteriors.item_scores`. In that model, half a pseudo-example has the lowest value and half
-a one the highest. On two further pseudo-examples, the systems disagree. If the value of an example
-is undefined for a system (0/0), its weight is 0 for this system only.
+`bayescm.posteriors.item_scores`. In that model, e pseudo-examples have the lowest value, and e the
+highest. On two further pseudo-examples, the systems disagree. If the value of an example is
+undefined for a system (0/0), its weight is 0 for this system only.
 
 **Micro and weighted averages** weight examples unequally. The pseudo-examples with disagreement
 affect them through their influence (`bayescm.measures.example_cells.ExampleCells.influence`).
@@ -69,8 +70,8 @@ from bayescm.validate import fail
 # Largest default number of products of weights and cells, which takes some seconds.
 _PRODUCTS = 2e10
 _FEWEST_DRAWS = 500
-# A caution is added for labels with fewer positives. Averages over such labels have too low
-# coverage.
+# A caution is added for labels with fewer positives. The coverage of averages over such labels is
+# too low.
 _FEW_POSITIVES = 4
 
 
@@ -89,17 +90,19 @@ def multilabel(
         have separate posteriors. Also sums of the batches of a monitor
         (`bayescm.evidence.sums_of_items`), dims (..., statistic).
     concentration : float, default 0.5
-        Prior pseudo-examples > 0 in each cell of each label.
+        Number of prior pseudo-examples, > 0, in each cell of each label.
 
     Returns
     -------
     Multilabel
-        For sums, a `SummedLabels`: the same posterior of ratios over the examples, from moments.
+        For sums, a `SummedLabels`, which computes the same posterior of ratios over the examples
+        from moments.
 
     Raises
     ------
     ValueError
-        If the concentration is not positive, or there are fewer than five clusters of examples.
+        If the concentration is not a finite number > 0, or a slice has fewer than five clusters of
+        examples.
 
     Examples
     --------
@@ -130,8 +133,8 @@ class Multilabel(SlicedItems):
     evidence : Dataset
         Canonical evidence.
     cells : mapping of str to ndarray, shape (K, n, L), or None
-        tp, fn, fp and tn of each system, example and label, and the scores. None if tn was not
-        counted, or without scores.
+        Cells tp, fn, fp and tn of each system, example and label, and the scores of the labels.
+        None for tn if objects are counted, and for the scores if there are none.
     labels : ndarray, shape (L,), or None
         Labels. None if objects are counted.
     weights : ItemScores
@@ -162,7 +165,7 @@ class Multilabel(SlicedItems):
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a PyMC model: labels of one system, no clusters or weights."""
+        """Whether there is a PyMC model: labels of one system, no slices, clusters or weights."""
         return super().has_model and self.unit == "example" and not self.weighted
 
     # Labels
@@ -304,12 +307,12 @@ class Multilabel(SlicedItems):
     def population(
         self, items: np.ndarray, size: int, rng: np.random.Generator, of: str
     ) -> ExampleCells:
-        """Sample the cells of some examples in their population."""
+        """Sample the cells in the population of the given examples."""
         weight, unit = self.weights.unit_weights(items, size, rng, of)
         of_examples = weight.shape[1] == len(items) and self.weights.cluster is None
         if self.weighted and of_examples and not self.weights.importance:
-            # Weights are gamma variables with these shapes. They are multiplied by the numbers of
-            # examples below.
+            # The weights are gamma variates with the numbers of examples as shapes. Divide by these
+            # numbers, because `ExampleCells` multiplies by them.
             weight = weight / np.maximum(self.weights.weight[items], np.finfo(float).tiny)
         concentration = self.concentration if self.estimands[of] == "share" else 0.0
         prior_cells = self._prior_cells(size, rng, concentration)
@@ -325,7 +328,7 @@ class Multilabel(SlicedItems):
         first = rng.standard_gamma(concentration, (size, 4, labels))
         prior_cells = np.repeat(first[:, None], systems, axis=1)
         if systems > 1 and concentration:
-            # For each label, the pseudo-examples with and without the label.
+            # The total mass of the pseudo-examples with and without each label.
             of_label = first.reshape(size, 1, 2, 2, labels).sum(axis=3)
             hit = rng.beta(concentration, concentration, (size, systems - 1, 2, labels))
             prior_cells[:, 1:, [0, 2]] = of_label * hit
@@ -363,9 +366,9 @@ class Multilabel(SlicedItems):
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """
-        Return the exact distribution of a measure, or None if it needs draws.
+        Return the distribution of a measure, or None if it has to be estimated from draws.
 
-        Measures of each label and means over examples have one.
+        It is available for measures of each label and for means over examples.
         """
         form = measure.form
         if isinstance(form, OverExamples):

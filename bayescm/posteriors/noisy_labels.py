@@ -3,12 +3,12 @@ Direct posterior of `bayescm.models.noisy_labels`: raters without ground truth.
 
 An example has the true class c with probability :math:`\pi_c` in its population. Rater r gives it
 the label j with probability :math:`\theta_{rcj}` (Dawid and Skene 1979). The true classes are
-summed out. For the votes :math:`v_{ir}`,
+summed out. Given the votes :math:`v_{ir}`, the posterior is
 
 .. math:: p(\pi, \theta) \propto p(\theta) \prod_i \sum_c \pi_c \prod_r \theta_{r c v_{ir}}.
 
-- With two classes, there are two parameters per rater and one more. They are sampled by importance
-  sampling from a mixture (`bayescm.inference.importance`).
+- With two classes, the parameters are two rates per rater and the prevalence. They are sampled by
+  importance sampling with a mixture proposal (`bayescm.inference.importance`).
 - With more classes, there are too many parameters for importance sampling. They are sampled by
   Gibbs sampling (`bayescm.inference.gibbs.latent_class`).
 
@@ -43,17 +43,18 @@ from bayescm.inference.importance import Weighted, explore
 from bayescm.posteriors.base import CountsPosterior
 from bayescm.validate import fail
 
-# Effective number of draws below which importance sampling causes a warning. Example: three raters
-# of 400 examples, each correct with probability 0.6. With 700 to 1,000 effective draws, medians
-# differ by three times their error.
+# Effective number of draws below which importance sampling causes a warning. For example, suppose
+# that three raters label 400 examples, each correctly with probability 0.6. With 700 to 1,000
+# effective draws, medians differ between runs by three times their estimated error.
 _FEW_EFFECTIVE = 1000.0
 _BOUND = 12.0  # bound of the logits in the search of the mode
 # Numbers of points in the last round of importance sampling and in a round that adapts the
-# proposal, and the number of its components. With a thousand points, bounds are wrong by a fifth of
-# a standard deviation. Several components are needed if the raters hardly identify the classes. A
-# rate is then well known if its class is common, and unknown if the class is rare. In an example
-# with 21 examples, the lower limit of the prevalence is 0.137. One component gives 0.070, and its
-# 16,000 points are worth 2,000 draws. With sixteen components, they are worth 10,000.
+# proposal, and the number of its components. With a thousand points, the ends of intervals are
+# wrong by a fifth of a standard deviation. Several components are needed if the raters hardly
+# identify the classes. In that case, a rate is estimated precisely if its class is common, and is
+# almost undetermined if its class is rare. For 21 such examples, the lower limit of the prevalence
+# is 0.137. One component gives 0.070, with an effective number of 2,000 draws. With sixteen
+# components, the effective number is 10,000.
 _POINTS = 16_000
 _PILOT = 2000
 _COMPONENTS = 16
@@ -63,7 +64,8 @@ _EXCLUDED = -1e9  # log density excluded by the prior; finite for the search of 
 _CHAINS = 400
 _BURN = 100  # discarded sweeps at the start of a chain
 _THIN = 4  # sweeps per draw
-# Correlation between draws that 400 chains do not show by chance (five standard errors).
+# Correlation between draws of the same chain above which a warning is issued. With 400 chains, it
+# is five standard errors.
 _CORRELATED = 0.25
 _LEARNED = (1.0, 9.0)  # Beta prior of the dependence, if the ratings identify it
 _NODES = 15  # number of quadrature nodes for the difficulty of an example
@@ -82,7 +84,8 @@ def noisy_labels(
     """
     Return the posterior of the rates of several raters without a ground truth.
 
-    Use it to evaluate people, judges and classifiers against each other. All of them are raters.
+    Use it to evaluate people, judges and classifiers against each other. All of them are treated as
+    raters.
 
     Parameters
     ----------
@@ -94,8 +97,8 @@ def noisy_labels(
     dependence : float or tuple of two floats, optional
         For two classes, the correlation of two raters' errors on the normal scale, in [0, 1). It is
         positive if examples are hard or easy for all raters. A number is fixed, and ``(a, b)`` is a
-        Beta(a, b) prior. Default: Beta(1, 9) if most examples have four raters or some have a gold
-        label, which identifies it. Otherwise 0.
+        Beta(a, b) prior. Default: Beta(1, 9) if most examples have at least four raters or any
+        example has a gold label, because the data then identify the dependence. Otherwise 0.
 
     Returns
     -------
@@ -104,8 +107,8 @@ def noisy_labels(
     Raises
     ------
     ValueError
-        If the concentration is not positive. If the dependence is out of range, or given for more
-        than two classes.
+        If the concentration is not a finite number > 0. If the dependence is out of range, or is
+        not 0 for more than two classes.
 
     Examples
     --------
@@ -249,7 +252,7 @@ class NoisyLabels(CountsPosterior):
         return self.votes.most_likely(self.prior + np.eye(self.ratings.sizes["actual"]) - 1)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure at the most probable rates; mean rates if dependent."""
+        """Return the measure at the most probable rates, or mean rates if errors are dependent."""
         self.resolve_estimand(of)
         prevalence, rates = self.plug_in
         if self.dependence != 0:
@@ -269,7 +272,7 @@ class NoisyLabels(CountsPosterior):
 
     @cached_property
     def points(self) -> Weighted:
-        """Weighted points of the posterior, in logits: prevalence, two rates per rater."""
+        """Weighted points of the posterior: logits of prevalences, rates and any dependence."""
         prevalence, rates = self.plug_in
         diagonal = np.diagonal(rates, axis1=-2, axis2=-1).ravel()
         dependence = np.full(int(self._learns_dependence), 0.1)
@@ -375,14 +378,14 @@ class NoisyLabels(CountsPosterior):
         return self.votes.truth(prevalence, drawn["rates"], dependence).mean(0)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return the default number of draws, below the effective number of points."""
+        """Return the default number of draws, usually fewer than the effective number of points."""
         return 4_000
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
     """
-    Ratings, with equally rated examples grouped in a pattern.
+    Ratings, with examples that have the same ratings grouped into patterns.
 
     Attributes
     ----------
@@ -418,7 +421,7 @@ class Votes:
 
     @property
     def show_dependence(self) -> bool:
-        """Whether two-class votes of four raters or gold labels identify the dependence."""
+        """Whether votes of four raters or gold labels identify the dependence, for two classes."""
         of_four = (self.votes.sum(-1) > 0).sum(0) >= 4
         gold = self.possible.sum(-1) == 1
         most = 2 * self.weight[of_four].sum() > self.weight.sum()
@@ -426,7 +429,7 @@ class Votes:
 
     @property
     def named(self) -> bool:
-        """Whether gold labels identify the classes: gold labels of all classes but one."""
+        """Whether gold labels identify the classes: enough labels, of all classes but one."""
         gold = self.possible.sum(-1) == 1
         number = self.weight[gold] @ self.possible[gold]  # gold labels per class
         return bool(number.sum() >= FEW_GOLD and (number > 0).sum() >= len(number) - 1)

@@ -1,13 +1,16 @@
 r"""
-Direct posterior of `bayescm.models.paired_folds`: Dirichlet and grids.
+Direct posterior of `bayescm.models.paired_folds`: a Dirichlet distribution and grids.
 
 The joint outcomes of all folds have a conjugate Dirichlet posterior. In addition, training moves
-the thresholds of each classifier m. The mean over K folds keeps the following variance for class j:
+the thresholds of each classifier m. Averaged over K folds, the effect on the threshold of class j
+has the variance
 
 .. math:: r_m^2 e_j^2 \left(\rho_m + \frac{1 - \rho_m}{K}\right).
 
-e is the standard error of a log class total, and r is the spread in units of u. Training also moves
-the separation of each classifier. The data inform these quantities as follows.
+Here :math:`e_j` is the standard error of the log total of class j, :math:`r_m` the spread in units
+of u (see the model), and :math:`\rho_m` the proportion of the variance that the folds share.
+Training also moves the separation of each classifier. These quantities are estimated from the
+following statistics.
 
 =================================  ===============================================================
 quantity                           statistic
@@ -78,8 +81,8 @@ def paired_folds(
     concentration : array_like, optional
         Prior pseudo-counts of each classifier's matrix, > 0. Default: ``2 / C**2``.
     spread : float, optional
-        Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3).
-        Default: 0.3, or 0.8 with halves.
+        Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3), with
+        u as in `bayescm.models.paired_folds`. Default: 0.3, or 0.8 with halves.
     separation : float, optional
         Standard deviation of the separations, in units of u. With halves, the median of its prior.
         Default: 1, or 0.8 with halves.
@@ -91,8 +94,8 @@ def paired_folds(
     Raises
     ------
     ValueError
-        If the evidence lacks folds, or has other dims. If there are fewer than two classifiers or
-        too many joint cells, or if an argument is out of range.
+        If the evidence lacks folds, or has other dimensions. If there are fewer than two
+        classifiers or too many joint cells, or if an argument is out of range.
 
     Examples
     --------
@@ -272,11 +275,11 @@ class AnswerMoments:
     Attributes
     ----------
     variance : ndarray, shape (J, J)
-        Variance of each classifier and covariance of two classifiers, summed over the events.
+        Variances of the classifiers and covariances between them, summed over the events.
     covariance : ndarray, shape (J, L, J, L)
         Expected covariance of the numbers in one test set, for fixed classifiers.
     freedom : float
-        Degrees of freedom of one event.
+        Degrees of freedom for one event.
     """
 
     variance: np.ndarray
@@ -285,9 +288,9 @@ class AnswerMoments:
 
     def log_density_of_variances(self, threshold_variance: np.ndarray) -> np.ndarray:
         """
-        Return each classifier's log density, (..., J), of its variance.
+        Return the log density (..., J) of the variance of each classifier.
 
-        The thresholds have the variances `threshold_variance`, (..., J, C).
+        The thresholds have the variances `threshold_variance`, shape (..., J, C).
         """
         index = np.arange(len(self.variance))
         covariance = self.covariance[index, :, index]
@@ -301,7 +304,7 @@ class AnswerMoments:
         self, threshold_variance: np.ndarray, correlation: np.ndarray
     ) -> np.ndarray:
         """
-        Return the log density (..., R) of the variance of pairwise differences.
+        Return the log density (..., R) of the mean variance of pairwise differences.
 
         Parameters
         ----------
@@ -332,7 +335,7 @@ def answer_moments(
     counts: np.ndarray, truth: np.ndarray, events: np.ndarray, prior: np.ndarray
 ) -> AnswerMoments:
     """
-    Return the moments of events in R divisions into F test sets.
+    Return the moments of events over the F test sets of each of R repeats.
 
     Parameters
     ----------
@@ -369,7 +372,7 @@ def answer_moments(
 def _moments(
     outcomes: xr.Dataset, pooled: PairedOutcomes
 ) -> list[tuple[AnswerMoments, AnswerMoments | None]]:
-    """Return the moments over folds, and halves or None, of predictions and correct ones."""
+    """Return moments over folds, and over halves or None, of all and of correct predictions."""
     labels = outcomes["label"].values.tolist()
     rows = [outcomes["actual"].values, *outcomes["predicted"].transpose("classifier", ...).values]
     codes = [[labels.index(label) for label in row.tolist()] for row in rows]
@@ -408,7 +411,7 @@ _CORRELATION = (np.arange(25) + 0.5) / 25
 @dataclass(frozen=True, eq=False)
 class ThresholdSpread:
     """
-    Posterior of the spread of thresholds, on grids for each and all classifiers.
+    Posterior of the spread and the correlation of the thresholds, on grids.
 
     Attributes
     ----------
@@ -421,7 +424,7 @@ class ThresholdSpread:
     scale : float
         Scale of the prior of the spread, in units of u.
     rho : float
-        Proportion of the variance that the folds have in common, without halves.
+        Proportion of the variance that the folds share. It is fixed if there are no halves.
     """
 
     folds: AnswerMoments
@@ -447,7 +450,7 @@ class ThresholdSpread:
         rhos = _RHO if self.halves is not None else np.array([self.rho])
         grid = np.stack(np.meshgrid(_RATIO, rhos, indexing="ij"), -1).reshape(-1, 2)
         ratio, rho = np.repeat(grid[:, None], n_classifiers, axis=1).transpose(2, 0, 1)
-        # The grid is uniform in the logarithm.
+        # The grid is uniform in the logarithm of the ratio.
         logs = self._log_posterior(ratio, rho) + np.log(ratio)
         mass = np.exp(logs - logs.max(0))
         proposals = 4 * size
@@ -465,8 +468,8 @@ class ThresholdSpread:
         _, variance = self._threshold_variances(ratio, rho)
         logs = self._closest().log_density_of_differences(variance, _CORRELATION)
         shares = np.exp(logs - logs.max())
-        # First choose the spreads, weighted by the fit of all correlations. Then choose the
-        # correlation.
+        # First choose the spreads, weighted by their density summed over the correlations. Then
+        # choose the correlation.
         chosen = rng.choice(proposals, size, p=shares.sum(-1) / shares.sum())
         below = np.cumsum(shares[chosen], axis=-1)
         below = below / below[:, -1:]
@@ -475,7 +478,7 @@ class ThresholdSpread:
         return ratio[chosen], rho[chosen], correlation
 
     def _closest(self):
-        """Return the most informative moments: halves, or folds without halves."""
+        """Return the most informative moments: over halves or, if there are none, over folds."""
         return self.folds if self.halves is None else self.halves
 
     def _threshold_variances(self, ratio, rho):
@@ -529,10 +532,10 @@ class SeparationSpread:
     @cached_property
     def root(self) -> np.ndarray:
         """
-        Root (J, J) of the separations' correlation matrix, from the agreement.
+        Root (J, J) of the correlation matrix of the separations, computed from the agreement.
 
-        The agreement is the correlation over examples of being classified correctly. See the
-        docstring of the model.
+        The agreement of two classifiers is the correlation, over examples, between the indicators
+        of correct predictions. See the docstring of the model.
         """
         covariance = self.folds.covariance[:, 0, :, 0]
         error = np.sqrt(covariance.diagonal())

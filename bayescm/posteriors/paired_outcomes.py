@@ -1,11 +1,11 @@
 """
 Several classifiers on the same examples: a Dirichlet joint table of outcomes.
 
-A joint outcome is the actual class together with the predictions of all classifiers. The difference
-of two classifiers is computed by measure:
+A joint outcome is the actual class together with the predictions of all classifiers. How the
+difference between two classifiers is computed depends on the measure:
 
 - accuracy and other proportions of correct or wrong predictions: exactly (`discordant`)
-- F1 and similar measures: by pre-integration
+- F1 and similar measures: by pre-integration, if the joint table is small
 - all other measures: from draws
 
 A large joint table is never enumerated.
@@ -39,7 +39,8 @@ from bayescm.posteriors.joint_table import (
 )
 from bayescm.validate import fail
 
-# Largest number of cells of a joint table that is enumerated. Larger ones are sampled lazily.
+# Largest number of cells of a joint table that is enumerated. Larger tables are sampled without
+# enumeration.
 ENUMERATE = 256
 # Largest number of joint cells that a tree stores.
 WRITE_OUT = 20_000
@@ -60,7 +61,7 @@ def paired_outcomes(outcomes, *, concentration=None) -> "PairedOutcomes":
         Prior pseudo-counts of each classifier's matrix, as in ``dirichlet_multinomial``, in the
         order of ``outcomes.label``. Default: ``2 / C**2``. They are spread over the joint table,
         whose total weight equals the weight of one matrix. The row sums must be equal for all
-        classifiers. 0 is the Bayesian bootstrap.
+        classifiers. With 0, the posterior is the Bayesian bootstrap.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def paired_outcomes(outcomes, *, concentration=None) -> "PairedOutcomes":
     Raises
     ------
     ValueError
-        If the priors of the classifiers imply different class shares.
+        If the priors of the classifiers have different row sums, or are neither all > 0 nor all 0.
 
     References
     ----------
@@ -140,8 +141,9 @@ class PairedOutcomes(CountsPosterior):
         """
         Sample measures jointly.
 
-        A single proportion of correct or wrong predictions is sampled alone. Measures of many
-        classes are sampled from class totals.
+        With a large joint table, a single proportion of correct or wrong predictions is sampled
+        without the matrices. With many classes, measures that need only class totals are sampled
+        from the totals.
         """
         single = len(measures) == 1 and self.size > ENUMERATE
         single = single and self.classes_of(measures[0]) is None
@@ -247,12 +249,12 @@ class PairedOutcomes(CountsPosterior):
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> Any:
         """
-        Return the distribution of a difference of two classifiers, or None.
+        Return the distribution of a difference between two classifiers, or None.
 
         See `Posterior.difference` for the parameters. The result depends on the measure:
 
         - For accuracy, error rate, recall, specificity and their complements, it is the
-          distribution of the difference of two discordant proportions.
+          distribution of the difference between two discordant proportions.
         - For other measures, such as F1, the joint table of both classifiers is pre-integrated if
           it is small and there are few pairs.
         - Otherwise it is None, and joint draws are used.
@@ -414,7 +416,7 @@ class PairedOutcomes(CountsPosterior):
 
 
 def _right_of(measure, classes, label):
-    """Return the classes and sign if a measure is a proportion correct or wrong, or None."""
+    """Return the classes of a proportion correct or wrong, and whether it is wrong, or None."""
     positive = 1 if label is None else label
     one_class, all_classes = np.arange(classes) == positive, np.ones(classes, bool)
     shares = {("right", "wrong"): (all_classes, False), ("wrong", "right"): (all_classes, True)}

@@ -51,9 +51,9 @@ def partly_labelled(
     evidence : DataArray, dims (..., judge, actual, predicted), or Dataset
         Evidence from `bayescm.from_partly_labelled`.
     concentration : float, optional
-        Prior pseudo-count of each cell, > 0. By default, the strata with equal predictions of the
-        classifiers are worth three examples in total. If there are at most as many strata as
-        classes, they are worth two. Each other stratum is worth one.
+        Prior pseudo-count of each cell, > 0. By default, the pseudo-counts of all strata in which
+        the classifiers agree sum to three, or to two if there are at most as many strata as
+        classes. The pseudo-counts of each other stratum sum to one.
 
     Returns
     -------
@@ -117,7 +117,7 @@ _HYPERCUBE_DRAWS = 5_000
 @dataclass(frozen=True, eq=False)
 class PartlyLabelled(Strata):
     """
-    Posterior of the strata of judge and predictions, and the truth in each.
+    Posterior of the strata (labels of the judge and the classifiers) and of the truth in each.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class PartlyLabelled(Strata):
     answers : ndarray of int, shape (J, K)
         Prediction of each classifier in each stratum.
     verdicts : ndarray of int, shape (K,)
-        Label of the judge in each stratum: an index of the dim ``judge``.
+        Label of the judge in each stratum, as an index along the dimension ``judge``.
     prior : ndarray, shape (K, 1)
         Pseudo-count of each cell of a stratum.
     """
@@ -180,7 +180,7 @@ class PartlyLabelled(Strata):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Sample several measures jointly, or raise an error without a classifier."""
+        """Sample measures jointly; raise an error if they need predictions that are missing."""
         if self.counts.coords.get("classified", "") == "nothing":
             cells = np.arange(1.0, 1 + self.counts.shape[-1] ** 2).reshape(self.counts.shape[-2:])
             for measure in measures:
@@ -196,7 +196,7 @@ class PartlyLabelled(Strata):
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Sample measures jointly, by a Latin hypercube for two classes."""
+        """Sample measures jointly, with a Latin hypercube for two classes."""
         weights = self.labelled + self.prior
         if weights.shape[-1] > 2:
             return super().draw_parameter(measures, size, rng)
@@ -216,7 +216,7 @@ class PartlyLabelled(Strata):
         return draws["share"][..., None] * draws["truth"]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure if each stratum is like its labelled examples."""
+        """Return the measure if each stratum has the class shares of its labelled examples."""
         self.resolve_estimand(of)
         labels = np.where(
             self.labelled.sum(-1, keepdims=True) > 0, self.labelled, self.labelled + self.prior
@@ -227,7 +227,7 @@ class PartlyLabelled(Strata):
         self, measure: Callable, size: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, float]:
         """
-        Return the variance of a measure due to each stratum and to their shares.
+        Return the variance of a measure due to each stratum, and due to the shares of strata.
 
         Parameters
         ----------
@@ -240,7 +240,8 @@ class PartlyLabelled(Strata):
         Returns
         -------
         variance : ndarray, shape (K,)
-            Variance with one label in the stratum. To be divided by the weight of its labels.
+            Variance due to a stratum with one label. Divide it by the weight of the labels in the
+            stratum.
         of_shares : float
             Variance that does not depend on the number of labels.
         """

@@ -53,7 +53,8 @@ def pooled_folds(
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts per cell, one number or (..., C, C). Default: ``2 / C**2``.
     omega : float, optional
-        Discount in ``[1 / M, 1]``. Default: ``(K + 1) / (2 M)``.
+        Discount in ``[1 / M, 1]``, for M matrices. Default: ``(K + 1) / (2 M)``, or 1 if this is
+        larger.
 
     Returns
     -------

@@ -2,7 +2,7 @@ r"""
 Predictive distributions of measures, by enumeration of all possible test sets.
 
 Consider the next n examples of two classes. The share of positives, the recall and the specificity
-are beta variables. So the counts of the next confusion matrix are
+are beta variables. Therefore, the counts of the next confusion matrix have the distributions
 
 .. math::
 
@@ -30,7 +30,8 @@ from bayescm.distributions.empirical import Discrete
 from bayescm.distributions.log_densities import log_beta_binomial, log_binomial
 from bayescm.measures.measure import by_class, of_members
 
-# Largest number of enumerated confusion matrices in a batch. 200 examples have 1.4 million.
+# Largest number of enumerated confusion matrices in a batch. There are 1.4 million for 200
+# examples.
 _MOST_TABLES = 1_500_000
 
 
@@ -53,7 +54,8 @@ def enumerated(
     Returns
     -------
     Discrete, Stack of these, or None
-        None if there are more than two classes, or too many test sets to enumerate.
+        None if there are more than two classes, if the measure has one value per class, or if there
+        are too many confusion matrices to enumerate.
     """
     sizes = np.broadcast_to(np.asarray(n, int), concentration.shape[:-2])
     one_number = not by_class(measure, concentration.shape[-1])

@@ -19,8 +19,9 @@ its derivatives:
     -\ell_{\eta\eta} &= n (p_L + p_R - (p_L - p_R)^2) / 4, \qquad
     -\ell_{tt} = n p_T (1 - p_T), \qquad -\ell_{\eta t} = -n (p_L - p_R) p_T / 2.
 
-Each pair involves two of the strengths. So gradient and Hessian are sums over pairs, indexed by
-their systems. The computing time depends on the number of pairs, not on the number of votes.
+Each pair involves two of the strengths. The gradient and the Hessian are therefore sums over pairs,
+indexed by their systems. The computing time depends on the number of pairs, not on the number of
+votes.
 
 **The posterior** of (a, d, t), with the prior :math:`a \sim N(0, s^2)`, is approximated by
 Laplace's method at each scale s of a grid. Importance weights correct the approximation
@@ -60,13 +61,13 @@ from bayescm.validate import check_number, check_whole, fail
 SPREAD = 1.0  # scale of the Rayleigh prior of the spread
 FIRST = 0.5  # standard deviation of the normal prior of the advantage of the system shown first
 TIES = 1.5  # standard deviation of the normal prior of log nu
-# Number of scales of the grid, which is uniform on the log scale. On a grid of all possible scales,
-# the ends of intervals of win rates were wrong by 0.13 posterior standard deviations with 25
-# scales. With 60 scales, the error was 0.06.
+# Number of scales of the second grid, which is uniform on the log scale and covers the probable
+# scales. If 25 scales cover the whole range instead, the ends of intervals of win rates are wrong
+# by 0.13 posterior standard deviations. With 60 scales, the error is 0.06.
 _SCALES = 64
 # The first grid, in units of the prior scale.
 _LOWEST = 0.02  # prior probability 2e-4 below this scale
-_HIGHEST = 40.0  # spread of the strengths of many systems that are 6,000 rating points apart
+_HIGHEST = 40.0  # strengths with this spread are thousands of rating points apart
 _COARSE = 20  # number of scales of this grid
 # Scales with a smaller posterior probability, relative to the largest, are omitted.
 _NEGLIGIBLE = 1e-8
@@ -183,7 +184,7 @@ class Preferences(Posterior):
 
     @cached_property
     def template(self) -> LabelTemplate:
-        """The dim of the systems."""
+        """Labels of the systems."""
         return LabelTemplate().append_dim("classifier", self.names)
 
     @cached_property
@@ -217,7 +218,7 @@ class Preferences(Posterior):
         return measure.bound(self.names)
 
     def shrinks_by(self, of: str) -> str:
-        """Return why the posterior may differ from a point estimate, as half a sentence."""
+        """Return a clause that says why the posterior may differ from a point estimate."""
         return "the prior of the strengths matters, because there are few votes"
 
     def caveats(self, of: str = "parameter") -> list[str]:
@@ -264,7 +265,7 @@ class Preferences(Posterior):
         return coefficients[:, :number], first, log_tie
 
     def _log_density(self, coefficients, scale):
-        """Return log prior plus log likelihood of (a, d, t), (S, p), and scales, (S,)."""
+        """Return log prior plus log likelihood for (a, d, t), shape (S, p), and scales (S,)."""
         step = max(1, _BLOCK // max(len(self.left), 1))
         likelihood = [
             self._log_likelihood(coefficients[rows])
@@ -314,13 +315,13 @@ class Preferences(Posterior):
         return precision
 
     def _derivatives(self, scale):
-        """Return the function from (a, d, t) to the gradient and minus the Hessian."""
+        """Return the function that maps (a, d, t) to the gradient and the negative Hessian."""
         votes, left, right, number = self.votes, self.left, self.right, len(self.names)
         total = votes.sum(axis=1)
         size, prior = len(self.precision), self.precision_at(scale)
 
         def sums(values):
-            """Return the sums of values of pairs for each system: as left minus as right."""
+            """Sum the values of the pairs of each system, negated if it is on the right."""
             return np.bincount(left, values, number) - np.bincount(right, values, number)
 
         def at(coefficients):
@@ -420,7 +421,7 @@ class Preferences(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Sample measures jointly, (size, K), or (size,) if they are of all votes."""
+        """Sample measures jointly, with shape (size, K), or (size,) for measures of all votes."""
         strengths = self._asked(self.strengths(size, rng), measures, of, n, rng)
         return [measure(strengths) for measure in measures]
 
@@ -448,7 +449,7 @@ class Preferences(Posterior):
         return NextVotes(**vars(strengths), number=self._next_number(n), rng=rng)
 
     def _next_number(self, n):
-        """Return the number of the next votes on each pair. The default is the observed mean."""
+        """Return the number of next votes on each pair, by default the observed mean per pair."""
         if n is not None:
             return check_whole("n", n, 1, "votes on each pair", 100)
         number = len(self.names)
