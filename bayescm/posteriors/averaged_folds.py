@@ -10,7 +10,7 @@ distribution is defined in one of three ways (``average``):
 - ``"mixture"``: the mixture of the posteriors of the folds.
 
 Let :math:`\mu_i` and :math:`\sigma_i^2` be the mean and the variance of the measure in fold i of M,
-and :math:`\rho` the correlation of any two folds. The mean over the folds has the moments
+and :math:`\rho` the correlation between any two folds. The mean over the folds has the moments
 
 .. math::
 
@@ -70,15 +70,17 @@ def averaged_folds(
         folds of one cross-validation, if it differs from the length of ``fold``.
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts per cell, one number or (..., C, C). Default: ``2 / C**2``. Each fold
-        has this prior, so M priors together shrink the estimate towards 0.5.
+        has this prior, so M priors together shrink the estimate towards the prior mean of the
+        measure. By default, this is 0.5 for a proportion of two classes.
     rho : float, optional
-        Correlation between the measures of two folds, in [0, 1). Default: Nadeau and Bengio's
-        proportion of test examples among test and training examples, 1/K.
+        Correlation between the measures of two folds, in [0, 1). Default: the proportion of test
+        examples among the test and training examples of a fold (Nadeau and Bengio). This is 1/K
+        if each fold is trained on all other folds.
     average : {"correlated", "independent", "mixture"}
         Definition of the average:
 
-        - ``"correlated"``: the mean over folds, with its variance inflated by ``1 + (M - 1) rho``
-        - ``"independent"``: the mean over folds of independent variables
+        - ``"correlated"``: the mean over folds, with its variance multiplied by ``1 + (M - 1) rho``
+        - ``"independent"``: the mean over folds, which are treated as independent
         - ``"mixture"``: one fold chosen at random
 
     Returns
@@ -88,13 +90,13 @@ def averaged_folds(
     Warns
     -----
     UserWarning
-        If the priors of all folds together weigh more than a third of the examples. This happens
-        for tiny folds and leave-one-out.
+        If the priors of all folds together are worth more than a third of the number of examples.
+        This happens with tiny folds and with leave-one-out cross-validation.
 
     Raises
     ------
     ValueError
-        If there are fewer than two folds, or rho is not a correlation.
+        If there are fewer than two folds, or `rho` is outside [0, 1).
 
     Examples
     --------
@@ -118,7 +120,7 @@ def averaged_folds(
 
 
 def _check_prior(folds):
-    """Warn if the priors of all folds together weigh too much."""
+    """Warn if the priors of all folds together have too much weight."""
     tested = folds.counts.values.sum((-3, -2, -1))
     prior = folds.concentration.sum((-3, -2, -1)) - tested
     if (prior > _HEAVY_PRIOR * tested).any():
@@ -163,7 +165,7 @@ class AveragedFolds(CountsPosterior):
 
     @property
     def stretch(self) -> float:
-        """Factor of the standard deviation of the mean, NaN for a mixture."""
+        """Factor that multiplies the standard deviation of the mean. NaN for a mixture."""
         if self.average == "mixture":
             return float("nan")
         matrices = self.folds.concentration.shape[-3]
@@ -180,7 +182,7 @@ class AveragedFolds(CountsPosterior):
         its own mean.
         """
         parts = self.folds.exact_distribution(within_members(measure, 1))
-        # Averaging distributions from quadrature takes too long, so these measures use draws.
+        # Averaging distributions from quadrature would take too long, so these measures use draws.
         if parts is None or parts.how != "closed form":
             return None
         parts = _move_folds_last(parts, self.folds.concentration)

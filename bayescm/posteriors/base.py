@@ -4,13 +4,14 @@ Base classes of the direct posteriors and helpers shared by the models.
 A direct posterior computes or samples the distribution of a measure without MCMC. Code that uses a
 posterior calls the methods of `Posterior` and does not depend on the model.
 
-**Estimands.** `Posterior.estimands` maps every allowed value of ``of`` to a name. In models of
-counts, the name is a variable of `Posterior.variables`. In `repeated_items`, `item_scores` and
-`partly_labelled`, it is a label. The table of all models is in ``docs/estimands.md``.
+**Estimands.** `Posterior.estimands` maps every allowed value of ``of`` to a name. In most models of
+counts, this is the name of a variable in `Posterior.variables`. In other models, such as
+`repeated_items`, `item_scores` and `partly_labelled`, it is only a label. The table of all models
+is in ``docs/estimands.md``.
 
 `CountsPosterior.mean_over_members` turns draws of a variable into draws of a measure. If the
 variable has an axis that is not in the batch (folds, groups or training sets), the measure is
-computed for each member of this axis. The values are then averaged with equal weights.
+computed for each member along this axis. The values are then averaged with equal weights.
 
 The values of ``of`` have these meanings and are computed as follows.
 
@@ -21,7 +22,7 @@ The values of ``of`` have these meanings and are computed as follows.
 ``"predictive"``
     The measure on n further examples, from `CountsPosterior.next_tables`. For folds, they are
     classified by one newly trained classifier. For groups, they come from one new group
-    (``theta_new``). For items, one further run of n attempts at each observed item
+    (``theta_new``). For items, they are one further run of n attempts at each observed item
     (`RepeatedItems._run`).
 ``"finite"``
     The mean over the observed members.
@@ -34,11 +35,11 @@ The values of ``of`` have these meanings and are computed as follows.
       `NormalMixtureRates.draw`.
     - Items: ``share_item``, the proportion of the observed items with each rate
       (`RepeatedItems.rates`).
-    - Item scores in clusters: ``share_group``, the observed clusters. Items within a cluster have
-      equal weights (`ItemScores.unit_weights`).
+    - Item scores in clusters: ``share_group``, the mean over the observed clusters. Items within a
+      cluster have equal weights (`ItemScores.unit_weights`).
     - Slices of items and groups of scores: the same as ``"parameter"``, because each slice is one
       population.
-    - Sites: `hierarchical_calibration.resample_sites`.
+    - Sites: the mean over the observed sites (`hierarchical_calibration.AtSites.finite`).
     - Partly labelled examples: ``theta_finite``. The missing labels are sampled by
       `PartlyLabelled.cells`.
 ``"population"``
@@ -87,13 +88,14 @@ from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.posteriors import heavy_weights
 from bayescm.validate import check_counts, check_memory, check_seed, fail, suggest
 
-# Default numbers of draws. Comparisons estimate small probabilities from draws, so they use more of
-# them if a draw is small. They use fewer if effects are sampled for every member, which is slow.
+# Default numbers of draws. Comparisons estimate small probabilities from draws, so they use more
+# draws if each draw has few cells. Fewer draws are used if effects are sampled for every member,
+# which is slow.
 DRAWS = 20_000
 PAIRED_DRAWS = 50_000
 LARGE_DRAWS = 10_000
 FINITE_DRAWS = 4_000
-_SMALL = 64  # cells in one draw, as for 16 classifiers of two classes
+_SMALL = 64  # largest number of cells in a small draw, e.g. 16 classifiers with two classes
 _VALUES_IN_MEMORY = 2**22  # largest number of values in memory for all draws
 
 
@@ -101,7 +103,7 @@ _VALUES_IN_MEMORY = 2**22  # largest number of values in memory for all draws
 # matrix. So labels are kept as a template until the values are known. Arrays with few plain labels
 # are created once and copied.
 
-_FEW = 100  # largest number of labels of a dim in a cached array
+_FEW = 100  # largest number of labels along a dim of a cached array
 _PLAIN = "biufU"  # dtype kinds of labels that can be cached
 type Ends = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -185,7 +187,7 @@ class LabelTemplate:
         return array
 
     def _plain_coords(self):
-        """Return the coords as a hashable tuple, or None unless all are scalars or few labels."""
+        """Return the coords as a hashable tuple, or None if one of them cannot be cached."""
         plain_coords = []
         for name, coord in self.coords.items():
             if coord.ndim == 0:
@@ -218,14 +220,14 @@ class Posterior:
 
     A subclass defines `template`, `draw` and `point`, or derives from `CountsPosterior`, which
     derives them from ``counts`` and `variables`. If the distribution of a measure can be computed
-    without draws, the subclass overrides `exact_distribution`. For differences it overrides
+    without draws, the subclass overrides `exact_distribution`. For differences, it overrides
     `exact_difference`.
 
     Attributes
     ----------
     measured_variable : str or tuple of str
-        Variable that the measures are functions of (their ``takes``), or a tuple of several.
-        Default: the cells.
+        Variable that the measures are functions of (their ``takes``), or a tuple of several
+        variables. Default: the cells.
     measured : tuple of Measure
         The measures in the evidence, if it contains only values of measures.
     pooled_dims : tuple of str
@@ -240,7 +242,7 @@ class Posterior:
     apart : Posterior or None
         Posterior of the same members without pooling, if they are partially pooled.
     cell_prior : bool
-        Whether ``concentration`` gives pseudo-counts of the cells.
+        Whether ``concentration`` specifies pseudo-counts of the cells.
     knows_groups : bool
         Whether the model accounts for examples in groups, through the coord ``design_effect``.
     knows_weights : bool
@@ -250,14 +252,14 @@ class Posterior:
     effective_draws : float
         Upper bound of the effective number of independent draws.
     draw_clusters : int
-        Largest number of clusters of dependent draws, such as chains. The draws of a cluster are
-        consecutive. If all draws are independent, it is 1.
+        Number of clusters of dependent draws, such as chains. The draws of a cluster are
+        consecutive. If all draws are independent, the number is 1.
     sampling_method : {"conjugate", "quadrature", "importance", "gibbs"}
-        Name of the method in the tree of a fit.
+        Name of the sampling method, as recorded in the tree returned by `fit`.
     enough : bool or ndarray, shape (...)
         Whether there are enough units to rely on the tail probabilities, which alarms use.
     reference : str
-        Values of the covariates at which results are evaluated, such as ``"year=2000"``.
+        Covariate values at which results are evaluated, such as ``"year=2000"``.
     counts : DataArray, dims (..., actual, predicted)
         Counts in the evidence, if it has any. For outcomes, the matrix of every classifier.
     """
@@ -388,7 +390,8 @@ class Posterior:
         """
         Return draws of measures, given draws of the variables of the PyMC model.
 
-        A fitted tree uses this method for measures that are not functions of cell probabilities.
+        This method is used for trees returned by `fit`, if a measure is not a function of cell
+        probabilities.
 
         Parameters
         ----------
@@ -422,8 +425,8 @@ class Posterior:
 
         The draws have shape (size, ...). The result has dims ``(sample, ..., unit)`` and the name
         of the observed variable. If units have their own effects, the effects are integrated out,
-        as `arviz.loo` requires. None means that the log likelihood of the PyMC model is already per
-        unit.
+        as `arviz.loo` requires. None means that the PyMC model already computes the log likelihood
+        of each unit.
         """
         return None
 
@@ -460,7 +463,7 @@ class Posterior:
         return None
 
     def isel_batch(self, index: np.ndarray) -> "Posterior | None":
-        """Return some members of the flat batch, or None if they cannot be separated."""
+        """Return the posterior of some members of the flattened batch, or None if inseparable."""
         return None
 
     def by(self, dim: str) -> "Posterior":
@@ -857,7 +860,7 @@ class PerMember(CountsPosterior):
         return self.posterior.draws_by_default(of if of == "finite" else self.dim, joint=joint)
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure whose average over classes omits classes that no member has."""
+        """Return a measure whose average over classes omits classes that occur in no member."""
         return within_members(self.posterior.bound(measure), 1)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
@@ -965,7 +968,7 @@ class IndependentMembers(Posterior):
 
     @property
     def values_per_draw(self) -> int:
-        """The largest memory use of one posterior, because they are sampled one by one."""
+        """The largest number of values of any posterior, because they are sampled one by one."""
         return max(posterior.values_per_draw for posterior in self.posteriors.values())
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
@@ -988,8 +991,8 @@ class IndependentMembers(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Sample each posterior separately, permuted so that equal seeds do not pair."""
-        # In this case, trees return all of their draws.
+        """Sample each posterior separately, and permute the draws so that they are not paired."""
+        # With the default size, each tree returns all of its draws. They are then subsampled.
         default = size == self.draws_by_default(of, joint=True)
         seeds = [np.random.SeedSequence(int(rng.integers(2**63))) for _ in self.posteriors]
         draws = []
@@ -1026,8 +1029,8 @@ def as_labelled_counts(evidence: Any, *model_dims: str, abstention: bool = False
     Parameters
     ----------
     evidence : DataArray, Dataset or array_like
-        Evidence, or an array of shape (..., C, C). Outcomes become one matrix per classifier,
-        without their pairing.
+        Evidence, or an array of shape (..., C, C). Outcomes are converted to one matrix per
+        classifier, without the pairing of the classifiers.
     *model_dims : str
         Dims of an array before its last two axes. Any axes before these form a batch.
     abstention : bool, default False
@@ -1036,7 +1039,8 @@ def as_labelled_counts(evidence: Any, *model_dims: str, abstention: bool = False
     Raises
     ------
     ValueError
-        If a label is an abstention and the model would treat it as a class.
+        If a label is an abstention and the model would treat it as a class, or an array has the
+        wrong shape.
     """
     if isinstance(evidence, xr.DataArray | xr.Dataset | xr.DataTree):
         counts = as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)  # type: ignore[arg-type]
@@ -1067,10 +1071,10 @@ def kish_factors(counts: xr.DataArray, parts: np.ndarray) -> np.ndarray:
     r"""
     Return factors that scale parts of a table to their effective sizes.
 
-    Importance weights are scaled over all tables together. So the sum of weights of a group with
-    heavy examples exceeds its number of examples. Consider a part with sums of weights :math:`S_c`
-    in its cells, whose effective sizes are :math:`e_c`. By Kish's formula, the effective size of
-    the part is
+    Importance weights are scaled over all tables together. So the sum of weights in a group with
+    heavy examples exceeds its number of examples. Consider a part whose cells have the sums of
+    weights :math:`S_c` and the effective sizes :math:`e_c`. By Kish's formula, the effective size
+    of the part is
 
     .. math:: \frac{(\sum_c S_c)^2}{\sum_c S_c^2 / e_c}.
 
@@ -1104,7 +1108,7 @@ def kish_factors(counts: xr.DataArray, parts: np.ndarray) -> np.ndarray:
 
 
 def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -> Any:
-    """Return a concentration in canonical class order, without the dims `uses`."""
+    """Return a concentration in canonical class order, for evidence without the dims `uses`."""
     if np.ndim(concentration) == 0 and not isinstance(concentration, xr.DataArray):
         return align(concentration, evidence)
     if is_outcomes(evidence):
@@ -1116,7 +1120,7 @@ def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -
 
 
 def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
-    """Return known class shares in the order of the counts; default: the coord."""
+    """Return known class shares in the order of the counts. Default: the coord `prevalence`."""
     if prevalence is None and "prevalence" in counts.coords:
         prevalence_coord = counts.coords["prevalence"]
         return prevalence_coord.values if prevalence_coord.ndim else prevalence_coord.item()

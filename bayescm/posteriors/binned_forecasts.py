@@ -5,9 +5,9 @@ The ledger of a monitor stores the number of examples of each class with a forec
 (`bayescm.evidence.binned_forecasts`). Forecasts are replaced by the midpoints p_b of their bins.
 The shares s of the cells (class, bin) have the posterior
 
-    s  ~  Dirichlet(counts + prior),      prior  =  (1 - p_b, p_b) / B  of bin b.
+    s  ~  Dirichlet(counts + prior),      prior  =  (1 - p_b, p_b) / B  in bin b.
 
-So the prior is worth one example over all B bins, with calibrated forecasts. A measure m of
+So the prior is worth one example over all B bins, and its forecasts are calibrated. A measure m of
 probabilities is a smooth function of the shares. It is linearized at the mean shares, which is the
 Bayesian form of the delta method. The posterior of m is then approximately normal on the scale of a
 link g:
@@ -15,8 +15,9 @@ link g:
     g(m)  ~  Normal(g(m(s)), sigma),      sigma^2  =  sum_j s_j (d_j - sum_k s_k d_k)^2 / (N + 1).
 
 Here s are the mean shares, d_j is the derivative of g(m) in the direction of cell j, and N is the
-sum of counts and prior. The link is the log odds for measures between 0 and 1, and the logarithm
-for positive measures. Coverage of the intervals is in ``docs/results/binned_intervals.csv``.
+sum of counts and prior. The link is the log odds for measures between 0 and 1, the logarithm for
+positive measures, and the identity otherwise. The coverage of the intervals is in
+``docs/results/binned_intervals.csv``.
 """
 
 from collections.abc import Callable, Sequence
@@ -84,8 +85,8 @@ def monitored_measures(measures: Any, table: xr.DataArray) -> list:
     Raises
     ------
     ValueError
-        If a measure is not defined for probabilities, or needs a curve or more than two classes. If
-        the forecasts are scores and a measure is not the area under the curve.
+        If a measure is not defined for probabilities, needs a calibration curve, or averages over
+        classes. If the forecasts are scores and a measure is not the area under the curve.
     """
     chances = table.attrs["chances"]
     resolved = of_variable(measures, OF_FORECASTS)
@@ -219,7 +220,7 @@ class BinnedForecasts(Posterior):
         return self._shaped(mu), self._shaped(sigma)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value of a measure at the mean shares, which exist for both classes."""
+        """Return the value of a measure at the posterior mean of the shares."""
         self.resolve_estimand(of)
         return self._shaped(evaluate(measure, self._flat, self.middle))
 
@@ -266,7 +267,8 @@ class LinearizedMeasure(TransformedNormal):
         Return the value of the measure at the mean shares.
 
         For the Brier score, this is the posterior mean. For the area under the curve, it is nearly
-        the posterior mean. The mean of the normal approximation differs by a term in its variance.
+        the posterior mean. The mean of the normal approximation differs from this value by a term
+        of the order of its variance.
         """
         return inverse_link(self.mu, self.bounds)
 
@@ -275,8 +277,9 @@ class LinearizedMeasure(TransformedNormal):
 
 _FEW = 20  # with fewer examples of a class, intervals are too short
 _SHARED_PAIRS = 0.1  # largest proportion of pairs of a positive and a negative that may share a bin
-_FAR = 0.03  # largest mean distance of a forecast from the midpoint of its bin
-# Smallest probability of the number of wrong forecasts near 0 or 1, if the bin were calibrated.
+# Largest mean of the greatest possible distance between a forecast and the midpoint of its bin.
+_FAR = 0.03
+# Smallest probability of as many errors near 0 or 1, at the largest error rate that the bin allows.
 _UNLIKELY = 0.01
 
 
@@ -313,7 +316,7 @@ def _coarse(table):
 
 
 def _outermost(table):
-    """Return cautions if forecasts near 0 or 1 have more errors than their bin allows."""
+    """Return cautions if forecasts near 0 or 1 are wrong more often than their bin allows."""
     if not table.attrs["chances"]:
         return []
     edges, (negative, positive) = table.attrs["edges"], table.values.astype(float)

@@ -29,7 +29,7 @@ from bayescm.posteriors.roc.curve_posterior import CurvePosterior
 from bayescm.posteriors.roc.prevalence import prevalence_distribution
 from bayescm.validate import fail
 
-# Points of a sampled curve: quantiles of both classes, far into their tails.
+# A sampled curve is evaluated at these quantiles of both classes, which reach far into the tails.
 _LEVELS = ndtr(np.linspace(-8, 8, 257))
 
 
@@ -61,7 +61,8 @@ def binormal(
     Raises
     ------
     ValueError
-        If the evidence is of another kind, or the scores of a class do not vary.
+        If the evidence or an argument is not supported, there are fewer than three examples, or the
+        scores vary in neither class.
 
     Examples
     --------
@@ -170,7 +171,7 @@ class NormalCurves:
         return self.curves_given(self.variables(size, rng))
 
     def curves_given(self, drawn: Mapping[str, np.ndarray]) -> list[Curve]:
-        """Return the curve for draws of the variables of the PyMC model."""
+        """Return draws of the curve, given draws of the variables of the PyMC model."""
         size = len(drawn["mean"])
         mean, sd = drawn["mean"].T, drawn["precision"].T ** -0.5
         middle, wide = self.centre, np.sqrt(self.rate / self.shape)

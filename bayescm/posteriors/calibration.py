@@ -3,11 +3,11 @@ Direct posterior of `bayescm.models.calibration`: scores and calibration curves.
 
 **The population** of forecasts and outcomes is sampled by the Bayesian bootstrap within each class
 (`bayescm.inference.bayesian_bootstrap`). The prevalence has a beta posterior. Each class also gets
-half an example at the lowest and half an example at the highest of all forecasts, for values that
-were not observed. In a class of n <= 200 examples, each example has the weight 1 - 4/n (at least
-0.5). The mean of the class then varies like a t distribution with n - 1 degrees of freedom instead
-of a normal one. Proper scores and the logistic recalibration are functions of the population. All
-classifiers share the same draws.
+half an example at the lowest and half an example at the highest of all forecasts, to allow for
+values that were not observed. In a class of n <= 200 examples, each example has the weight 1 - 4/n
+(at least 0.5). The mean over the class then has the variance of a t distribution with n - 1 degrees
+of freedom instead of a normal distribution. Proper scores and the logistic recalibration are
+functions of the population. All classifiers share the same draws.
 
 **The curve** is smooth. It adds a departure to the log odds of the forecast,
 
@@ -17,8 +17,8 @@ classifiers share the same draws.
     \qquad w \sim N(0, I).
 
 - :math:`a` is a level and :math:`b` a slope (:math:`z` is the standardised log odds).
-- The last term is a second-order random walk with shape :math:`R` (`walk`) over knots among the
-  forecasts. It is linear between the knots (:math:`h`, `hat_functions`).
+- The last term is a second-order random walk with the matrix :math:`R` (`walk`) over knots among
+  the forecasts. It is linear between the knots (:math:`h`, `hat_functions`).
 - The scale :math:`s` is estimated. For each scale on a grid, the coefficients have a Laplace
   approximation. Its draws are weighted and resampled (`bayescm.inference.nested_laplace`).
 
@@ -36,8 +36,9 @@ forecasts. Let :math:`U` be the score of :math:`\gamma` at the mode of the smoot
 
     \log B(c) = \frac{U^2}{2 (V + g^{-2})} - \frac{1}{2} \log(1 + g^2 V).
 
-At the most probable cut of each scale, Laplace's approximation is repeated around the mode with the
-step. The difference between the two values corrects all cuts.
+At the most probable cut of each scale, Laplace's approximation is repeated with and without the
+step, each around its own mode. The difference between this log Bayes factor and the formula
+corrects all cuts.
 
 References
 ----------
@@ -72,18 +73,18 @@ SLOPE = 2.0  # standard deviation of the slope b
 SCALE = 2.0  # scale of the Rayleigh prior of s
 SCALES = np.geomspace(0.03, 6.0, 13)  # the grid of s
 KNOTS = 20  # largest number of knots of the walk
-_EVEN_SHARE = 0.4  # weight of the even grid of knots, relative to quantiles of the forecasts
+_EVEN_SHARE = 0.4  # weight of evenly spaced knots; quantiles of the forecasts get the rest
 
 _FEWEST_VALUES = 3  # smallest number of distinct forecasts for a smooth curve
 _END_EXAMPLES = 0.5  # pseudo-examples at each end of the forecasts, in each class
-_FEW_EXAMPLES = 20  # smallest number of examples of a class with measured coverage
-_STUDENT_EXAMPLES = 200  # largest number of examples of a class that are weighted by 1 - 4/n
+_FEW_EXAMPLES = 20  # smallest number of examples per class for which coverage was measured
+_STUDENT_EXAMPLES = 200  # largest class in which examples have the weight 1 - 4/n
 _LEAST_SHAPE = 0.5  # smallest weight, for classes of fewer than eight examples
 # The isotonic band is used if the Bayes factor of a rising step exceeds this value times the
-# relative increase in length. If the band is 50% longer, this is the case above even odds. Chosen
-# by simulation from 1.7, 2, 2.5, 3.3 and 4. The simulations used data sets of 150 or more examples
-# in cases with a coverage of the smooth band below 0.9. The chosen value is the largest that
-# recognises steps in at least 0.88 of these data sets.
+# relative increase in length. For example, if the band is 50% longer, the factor must exceed 1. The
+# value was chosen by simulation from 1.7, 2, 2.5, 3.3 and 4. The simulations used data sets of 150
+# or more examples from designs in which the smooth band has a coverage below 0.9. The chosen value
+# is the largest that recognises steps in at least 88% of these data sets.
 _LENGTH_PENALTY = 2.0
 # Largest proportion of examples at which the smooth curve may leave the isotonic band if the true
 # curve rises. Smooth curves leave the band because they flatten steps. In simulations with rising
@@ -92,9 +93,9 @@ _LENGTH_PENALTY = 2.0
 _OUTSIDE_SHARE = 0.2
 _SIMULATED_EXAMPLES = 2000  # largest number of examples in these simulations
 _DRAWS = 4000  # number of draws of a curve
-# Log Bayes factor of a step above which measures of the smooth curve cause a warning. It is the
-# threshold of "positive" evidence (Kass & Raftery 1995). In simulations, at most a proportion 0.2
-# of smooth curves exceeded it.
+# Log Bayes factor of a step above which a warning is issued for measures of the smooth curve. It is
+# the threshold for "positive" evidence (Kass & Raftery 1995). In simulations, at most 20% of smooth
+# curves exceeded it.
 _POSITIVE_EVIDENCE = np.log(3)
 _BAND_PROB = 0.95  # probability of the bands that are compared to choose one
 
@@ -109,8 +110,9 @@ def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> "Calibr
     ----------
     evidence : xarray.Dataset
         Evidence of two classes from :func:`bayescm.from_probabilities`. If
-        :func:`bayescm.at_prevalence` sets the prevalence, the forecasts within each class do not
-        change. The log odds of the truth are then shifted by the same constant for all examples.
+        :func:`bayescm.at_prevalence` sets the prevalence, the distribution of the forecasts within
+        each class does not change. The calibration curve is then shifted by a constant on the log
+        odds scale.
     spread : float, optional
         Scale of the Rayleigh prior of the scale s of the random walk, in log odds. Default: 2.
 
@@ -171,7 +173,7 @@ class Calibration(OfForecasts):
             self.probability = row[None]
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return cautions about small classes, separated classes and certain forecasts."""
+        """Return cautions about small or separated classes, exact forecasts and heavy weights."""
         fewest, sentences = self._totals.min(), []
         if fewest < _FEW_EXAMPLES:
             side = "positive" if self._totals[1] < self._totals[0] else "negative"
@@ -230,7 +232,7 @@ class Calibration(OfForecasts):
 
     @property
     def _shift(self):
-        """The difference of the log odds of the positive class between population and sample."""
+        """The log odds of the positive class in the population minus those in the sample."""
         return float(logit(self.share) - np.log(self._totals[1] / self._totals[0]))
 
     def _prevalence(self, size, rng):
@@ -257,7 +259,7 @@ class Calibration(OfForecasts):
 
     @cached_property
     def _units(self):
-        """Return forecasts (K, u), outcomes and weights of examples and ends of both classes."""
+        """Return forecasts (K, u), outcomes and weights of examples and pseudo-examples."""
         ends = np.stack([self.probability.min(axis=1), self.probability.max(axis=1)], axis=1)
         forecast = np.concatenate([self.probability, ends, ends], axis=1)
         outcome = np.concatenate([self.outcome, [0, 0, 1, 1]])
@@ -266,7 +268,7 @@ class Calibration(OfForecasts):
 
     @property
     def _class_weight(self):
-        """The weight of an example per class, so that a mean of n varies like t with n - 1 df."""
+        """The weight of an example per class, for which means of n vary like t with n - 1 df."""
         total = np.maximum(self._totals, 1)
         shape = np.maximum(bayesian_bootstrap.student_shape(total), _LEAST_SHAPE)
         return np.where(total > _STUDENT_EXAMPLES, 1.0, shape)
@@ -289,7 +291,7 @@ class Calibration(OfForecasts):
         return np.stack(draws, axis=1)
 
     def _curve(self, classifier, odds, size, rng):
-        """Sample one curve: smooth, or by Jeffreys' prior for each of few distinct forecasts."""
+        """Sample one curve: smooth or, with few distinct forecasts, separately for each of them."""
         if self.methods[classifier] != "binomial":
             smooth = self.smooth_of(classifier)
             return expit(odds + smooth.departure(*smooth.draw(size, rng)[:2], odds))
@@ -410,8 +412,8 @@ class Calibration(OfForecasts):
         - ``binomial``, if forecasts take few values: each value has separate limits.
         - ``isotonic``, if an increasing curve may have a step. This depends on the Bayes factor of
           a rising step and on the additional length of the isotonic band.
-        - ``grouped``, if a curve that falls is more likely to have a step than not. It uses the
-          means of groups of neighbouring forecasts.
+        - ``grouped``, if the curve seems to fall and is more likely to have a step than not. It
+          uses the means of groups of neighbouring forecasts.
         - ``smooth`` otherwise.
         """
         return [self._method(classifier) for classifier in range(len(self.probability))]
@@ -441,7 +443,7 @@ class Calibration(OfForecasts):
         ]
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws. Warn if a measure of the curve misses a step."""
+        """Return the distribution of draws. Warn if the measure ignores a step in the curve."""
         if isinstance(getattr(measure, "form", None), CalibrationForm):
             for caveat in self.steps():
                 warnings.warn(f"{measure.__name__}: {caveat}", stacklevel=2)
@@ -457,10 +459,10 @@ class Calibration(OfForecasts):
         low, high = self._band(classifier, "isotonic", grid, _BAND_PROB, True)[0].T
         rising, falling = self._log_step[classifier]
         outside = ((middle < low) | (middle > high)).mean()
-        # With few examples, the smooth curve rarely leaves the isotonic band by much. So a falling
-        # step must also be more probable than a rising one. With many examples, the smooth curve
-        # also leaves the band next to a rising step. A falling curve then makes the isotonic band
-        # empty.
+        # A smooth curve outside the isotonic band indicates a falling curve. With few examples, it
+        # rarely leaves the band by much, so any distance is enough if a falling step is more
+        # probable than a rising one. With many examples, it also leaves the band next to a rising
+        # step, but then a falling curve makes the isotonic band empty.
         falls = outside > 0 and falling > rising
         simulated = total.sum() <= _SIMULATED_EXAMPLES
         falls |= (low > high).any() or (outside > _OUTSIDE_SHARE and simulated)
@@ -479,7 +481,7 @@ class Calibration(OfForecasts):
         if self.methods[classifier] != "binomial":
             odds, draws = self._departure(classifier, grid)
             return np.abs(expit(odds + draws) - grid).max(axis=1)
-        # Each distinct forecast has Jeffreys' prior. The curve is defined only at these forecasts.
+        # The curve is defined only at the distinct forecasts, with Jeffreys' prior at each of them.
         inside = (grid.min() <= probability) & (probability <= grid.max())
         size = _DRAWS, int(inside.sum())
         draws = np.random.default_rng(0).beta(
@@ -528,8 +530,8 @@ class SmoothCurve:
     spread : float
         Scale of the Rayleigh prior of the scale of the random walk.
     shift : float
-        Constant added to the log odds in the population, relative to the sample, for another
-        prevalence.
+        Constant added to the log odds if the prevalence in the population differs from the
+        prevalence in the sample.
     """
 
     odds: np.ndarray
@@ -634,7 +636,7 @@ class SmoothCurve:
 
 def walk(knots: int) -> np.ndarray:
     """
-    Return the shape (knots, knots - 2) of a second-order random walk.
+    Return the matrix R, (knots, knots - 2), of a second-order random walk.
 
     Its product with independent standard normal values is a walk without level and slope along its
     index. The geometric mean of the variances at the knots is 1.
@@ -723,7 +725,7 @@ def gauss_nodes(
 
 
 def _lanczos(odds, total):
-    """Return the Gaussian quadrature of a discrete measure (Lanczos algorithm)."""
+    """Return the Gaussian quadrature for a discrete measure (Lanczos algorithm)."""
     middle, half = (odds[-1] + odds[0]) / 2, (odds[-1] - odds[0]) / 2
     scaled, basis = (odds - middle) / half, np.zeros((_NODES, len(odds)))
     diagonal, off_diagonal = np.zeros(_NODES), np.zeros(_NODES)
@@ -746,11 +748,11 @@ def _lanczos(odds, total):
 
 # Bayes factor of a step in the curve. The smooth curve would flatten a step.
 
-_FORECASTS = 2000  # largest number of forecasts, ten between two cuts
+_FORECASTS = 2000  # largest number of forecasts after grouping, ten between two cuts
 _STEP_RANKS = 200  # number of cuts, so that 0.5% of the examples lie between two of them
 # Prior standard deviation of the height of a step in log odds. A step from 0.3 to 0.6 has the
-# height 1.25, and a step from 0.15 to 0.75 the height 2.8. In simulations, 1.5 and 2 recognised
-# these equally often.
+# height 1.25, and a step from 0.15 to 0.75 the height 2.8. In simulations, such steps were
+# recognised equally often with 1.5 and with 2.
 _STEP_SD = 1.5
 
 
@@ -866,7 +868,7 @@ def _columns(straight, steps, scale):
 
 _GRID = 50  # number of log odds at which a band is computed
 _GROUPS = 400  # number of groups of neighbouring forecasts
-_CERTAIN = 2.0  # in standard deviations; larger departures are treated as certain
+_CERTAIN = 2.0  # departures whose mean exceeds this many standard deviations are certain
 _CERTAIN_DRAWS = 2000  # number of draws of certain departures
 _TAIL = 10  # divisor of the tail probability, because the same draws locate and measure departures
 
@@ -879,9 +881,9 @@ def lower_limit_of_distance(posterior: Any, measure: Callable, prob: float) -> n
     two values:
 
     - the distance of the curve in the band that is closest to the diagonal
-    - a lower quantile of the distance over curves that depart from the diagonal only if the
-      departure is certain: its posterior mean exceeds two standard deviations, and it has the sign
-      of the mean
+    - a lower quantile of the distance over draws of the curve in which uncertain departures are
+      set to 0. A departure is certain if its posterior mean exceeds two standard deviations in
+      absolute value, and the draw has the sign of the mean.
 
     With one or two distinct forecasts there is no smooth curve, so the binomial band is used.
     """

@@ -16,22 +16,22 @@ for binary outcome predictions. Biometrika 110, 663-680. doi:10.1093/biomet/asac
 import numpy as np
 from scipy.special import betaincinv
 
-# Number of groups of neighbouring forecasts. The ranges of the groups bound a non-decreasing curve.
-# In simulations with 10, 20, 30, 50, 100 and 400 groups, 100 groups give the shortest band for
-# 2,000 and 10,000 examples. For 60 to 500 examples, the band is at most 7% longer than the shortest
-# one. From 500 examples, 400 groups make it 6 to 9% longer.
+# Number of groups of neighbouring forecasts. Ranges of groups bound a non-decreasing curve. In
+# simulations with 10, 20, 30, 50, 100 and 400 groups, 100 groups give the shortest band for 2,000
+# and 10,000 examples. For 60 to 500 examples, the band is at most 7% longer than the shortest one.
+# With 500 or more examples, the band with 400 groups is 6 to 9% longer.
 _ISOTONIC_GROUPS = 100
 # Forecasts take few values if there are at most this many distinct values, with this many examples
-# each on average. Chosen by hand. With fewer examples the limits extend about 0.5 to each side,
-# which is not informative. With more values the band is more than 2.5 times as long as the smooth
-# band.
+# each on average. Both numbers were chosen by hand. With fewer examples, the limits extend about
+# 0.5 to each side, which is not informative. With more values, the band is more than 2.5 times as
+# long as the smooth band.
 _FEW_VALUES = 20
 _EXAMPLES_PER_VALUE = 10
 _MEAN_GROUPS = 10  # largest number of groups of 10 or more examples, for curves that jump and fall
 
 
 def few_values(total: np.ndarray) -> bool:
-    """Return whether forecasts take few values, given their numbers of examples."""
+    """Return whether forecasts take few values, given the number of examples of each value."""
     few = len(total) <= _FEW_VALUES and bool(total.mean() >= _EXAMPLES_PER_VALUE)
     return len(total) < 3 or few
 
@@ -105,8 +105,8 @@ def isotonic(
     The curve at x is at least the mean of the curve over any range of forecasts below x, which has
     a Clopper-Pearson limit. The band uses the best limit over all ranges. The error probability is
     divided equally among all ranges (Dimitriadis et al. 2023). With more than 100 distinct
-    forecasts, neighbours are grouped, which keeps the guarantee. If the lower limit exceeds the
-    upper one, no non-decreasing curve is compatible with the examples.
+    forecasts, neighbours are grouped, which does not affect the guaranteed coverage. If the lower
+    limit exceeds the upper one, no non-decreasing curve is compatible with the examples.
 
     Parameters
     ----------

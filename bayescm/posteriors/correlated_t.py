@@ -1,8 +1,9 @@
 r"""
 Correlated t distribution of mean differences in one cross-validation.
 
-Let :math:`x_1, \dots, x_n` be the differences of two classifiers in the folds, with the mean
-:math:`\bar x` and the variance :math:`s^2`. Let :math:`\rho` be the correlation of any two folds.
+Let :math:`x_1, \dots, x_n` be the differences between two classifiers in the folds, with the mean
+:math:`\bar x` and the variance :math:`s^2`. Let :math:`\rho` be the correlation between any two
+folds.
 The mean difference has the posterior (Corani and Benavoli 2015)
 
 .. math::
@@ -121,7 +122,7 @@ class CorrelatedT(CountsPosterior):
         if "class" in first:
             minuend, subtrahend = minuend[:, first["class"]], subtrahend[:, second["class"]]
         tables = np.stack([self._rows[index] for index in indices])
-        if np.isfinite(minuend - subtrahend).sum() < 2:  # 0/0 for a member in all folds but one
+        if np.isfinite(minuend - subtrahend).sum() < 2:  # a t distribution needs two folds
             return None
         _warn_of_certainty(np.stack([minuend, subtrahend]), tables)
         differences = minuend - subtrahend
@@ -150,7 +151,7 @@ class CorrelatedT(CountsPosterior):
 
 class CorrelatedTOfResults(Posterior):
     """
-    Posterior of the differences of classifiers over runs on one data set.
+    Posterior of the differences between classifiers over runs on one data set.
 
     Parameters
     ----------
@@ -206,7 +207,7 @@ class CorrelatedTOfResults(Posterior):
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> StudentT:
-        """Return the distribution of the mean difference of two classifiers."""
+        """Return the distribution of the mean difference between two classifiers."""
         minuend, subtrahend = (self._runs[at["classifier"]] for at in (first, second))
         return mean_difference(minuend - subtrahend, self.rho)
 
@@ -219,13 +220,13 @@ class CorrelatedTOfResults(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Sample the mean results (size, J), over the runs that all classifiers have."""
+        """Sample the mean results (size, J) over the runs with a result of every classifier."""
         means = correlated_draws(self._runs, self.rho, size, rng)
         return [measure(means) for measure in measures]
 
 
 def _warn_of_certainty(values, tables):
-    """Warn if members (J, folds) have equal differences in all folds: the t has no spread."""
+    """Warn if two of the members (J, folds) have the same difference in all folds."""
     values = values[:, np.isfinite(values).all(axis=0)]
     if values.shape[1] < 2:
         return
@@ -242,7 +243,7 @@ def _warn_of_certainty(values, tables):
 def _warn_of_undefined(measure, undefined):
     """Warn if a measure is 0/0 for a member in some folds (..., n), which are omitted."""
     number = undefined.reshape(-1, undefined.shape[-1]).any(axis=0).sum()
-    if 0 < number <= undefined.shape[-1] - 2:  # without two folds the result is NaN
+    if 0 < number <= undefined.shape[-1] - 2:  # with fewer than two folds, the result is NaN
         warnings.warn(
             f"{measure.__name__} is 0/0 in {number} of {undefined.shape[-1]} folds. These folds "
             "are left out for all compared members.",
@@ -256,8 +257,8 @@ def correlated_draws(
     """
     Sample the members' means, (size, J), given their values in folds (J, n).
 
-    Only folds in which all members are defined count. The draws are NaN if there are fewer than two
-    such folds, or if a value is infinite.
+    Only folds in which all members are defined are used. The draws are NaN if there are fewer than
+    two such folds, or if a value is infinite.
     """
     folds = folds[:, ~np.isnan(folds).any(axis=0)]
     if folds.shape[1] < 2 or np.isinf(folds).any():
@@ -280,8 +281,9 @@ def mean_difference(differences: ArrayLike, rho: float) -> StudentT:
         Difference in each fold of each repeat, two or more. NaN folds are omitted, with a warning.
     rho : float
         Correlation between folds because of shared training data, in [0, 1). If each fold is
-        trained on all other folds, it is the proportion of tested examples. In general, it is the
-        proportion of test examples among the test and training examples of a fold.
+        trained on all other folds, it is the proportion of all examples in one test fold. In
+        general, it is the proportion of test examples among the test and training examples of a
+        fold.
     """
     values = np.ravel(np.asarray(differences, float))
     undefined = np.isnan(values)

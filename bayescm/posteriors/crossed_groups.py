@@ -2,8 +2,8 @@ r"""
 Direct posterior of `bayescm.models.crossed_groups`, by Laplace and importance.
 
 A matrix of C classes is a function of C**2 - 1 binomial rates (`rates_of`), which are independent
-in the prior and in the posterior. For one of these rates, cell g has h_g hits among n_g. Its logit
-is
+in the prior and in the posterior. For one of these rates, cell g has h_g hits among n_g examples.
+Its logit is
 
 .. math:: x_g = b_0 + (X b)_g + v_g, \qquad b_l \sim N(0, \tau_{a(l)}^2), \quad
     v_g \sim N(0, \omega^2).
@@ -78,10 +78,10 @@ def crossed_groups(
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted), or array_like, (..., C, C)
-        Counts. Each leading dim is an attribute, and there are at least two. A cell may be empty.
+        Counts. Each leading dim is an attribute; at least two are required. A cell may be empty.
     concentration : float, array_like or DataArray, shape (C, C), optional
-        Prior pseudo-counts > 0 of the matrix in the middle of the attributes. Default: ``2 /
-        C**2``.
+        Prior pseudo-counts > 0 of the typical matrix, for which all effects are 0. Default:
+        ``2 / C**2``.
     spread : float, default 1
         Scale > 0 of the half-normal prior of the standard deviations of main effects, on the logit
         scale.
@@ -199,7 +199,7 @@ class CrossedGroups(CountsPosterior):
     counts : DataArray, dims (..., actual, predicted)
         Counts. Each leading dim is an attribute.
     concentration : ndarray, shape (C, C)
-        Prior pseudo-counts of the matrix in the middle of the attributes.
+        Prior pseudo-counts of the typical matrix, for which all effects are 0.
     spread, interaction : float
         Scales of the half-normal priors of the standard deviations of main effects and of
         interactions, on the logit scale.
@@ -237,7 +237,7 @@ class CrossedGroups(CountsPosterior):
         return dirichlet_multinomial(self.counts, concentration=self.concentration)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return the default number of draws. Each draw has effects for all cells."""
+        """Return the default number of draws. Each draw includes the effects of all cells."""
         return FINITE_DRAWS
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
@@ -339,7 +339,7 @@ _NEWTON_STEPS = 40  # largest number of Newton steps
 _LONGEST_STEP = 2.0  # largest Newton step, in logits of a cell
 _CONVERGED = 1e-6  # Newton's method stops after a step of this size, in logits
 # Logarithms of the scales, in units of the scale of the prior.
-_LOWER = -5.0  # lower limit; the effects of smaller scales are negligible
+_LOWER = -5.0  # lower limit; effects with smaller scales are negligible
 _UPPER = 1.5  # upper limit, with prior probability 7e-6 above it
 _START = -1.0  # start of the search for the mode
 # Logarithms of scales are clipped to these bounds, beyond which precisions would overflow.
@@ -350,10 +350,10 @@ _GREATEST_LOG_SCALE = 5
 @dataclass(frozen=True, eq=False)
 class CrossedRates(LogitNormalRates):
     """
-    Posterior of one rate, D = 1, in G cells of A terms.
+    Posterior of one rate (D = 1) in G cells, with A terms of main effects.
 
-    The parameters (S, 1 + L + A + 1) are the logit in the middle b_0, the main effects b, and the
-    logarithms of the scales. The scales are tau, one per term, and omega for the interactions. The
+    The parameters (S, 1 + L + A + 1) are the intercept b_0, the main effects b, and the logarithms
+    of the scales. The scales are tau, one per term, and omega for the interactions. The
     standardised effects of `LogitNormalRates` are the interactions.
 
     Attributes
@@ -372,21 +372,21 @@ class CrossedRates(LogitNormalRates):
 
     @cached_property
     def _regressors(self):
-        """The columns of the middle and of the main effects, (G, 1 + L)."""
+        """The columns of the intercept and of the main effects, (G, 1 + L)."""
         return np.concatenate([np.ones((len(self.columns), 1)), self.columns], axis=1)
 
     @property
     def _prior_scales(self):
-        """The scales (A + 1,) of the half-normal priors of all scales."""
+        """The scales (A + 1,) of the half-normal priors of tau and omega."""
         return np.array([self.scale] * (self.terms[-1] + 1) + [self.interaction])
 
     def components(
         self, parameters: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return middle (S,), main effects (S, L) and scales (S, A) and (S,).
+        Return intercepts (S,), main effects (S, L), and their scales (S, A).
 
-        The last scale is the scale of the interactions.
+        The last array contains the scales of the interactions, (S,).
         """
         size = 1 + len(self.terms)
         scales = np.exp(parameters[:, size:])
@@ -432,7 +432,7 @@ class CrossedRates(LogitNormalRates):
 
     @cached_property
     def parameters(self) -> Weighted:
-        """Weighted draws of scales, middle and main effects, with a fixed seed."""
+        """Weighted draws of intercept, main effects and scales, with a fixed seed."""
         logs = np.log(self._prior_scales)
         scales = explore(
             lambda log_scales: self.laplace(log_scales).log_density,
@@ -442,7 +442,7 @@ class CrossedRates(LogitNormalRates):
             size=_SCALES,
         )
         rng = np.random.default_rng(20240229)
-        # Systematic resampling with a fixed start and order.
+        # The scales are resampled systematically, with a fixed start and order.
         edges = np.cumsum(scales.weights) / scales.weights.sum()
         index = np.searchsorted(edges, (np.arange(_SIZE) + 0.5) / _SIZE).clip(max=len(edges) - 1)
         effects, log_proposal = self.laplace(scales.points).propose(index, rng, freedom=_FREEDOM)
@@ -453,7 +453,8 @@ class CrossedRates(LogitNormalRates):
         """
         Integrate the effects out, given logarithms of scales (S, A + 1).
 
-        For each row of scales, the result approximates the middle and the main effects, (1 + L,).
+        For each row of scales, the result approximates the distribution of the intercept and the
+        main effects, (1 + L,).
         """
         log_heights = self._log_prior_of_scales(log_scales)
         logs = np.clip(log_scales, _LEAST_LOG_SCALE, _GREATEST_LOG_SCALE)
@@ -472,7 +473,7 @@ class CrossedRates(LogitNormalRates):
         return NestedLaplace(log_scales, b, factors, log_heights + log_determinant(factors))
 
     def _mode(self, precision, variance):
-        """Return middle and main effects (S, 1 + L) and interactions (S, G) at the mode."""
+        """Return intercept and main effects (S, 1 + L) and interactions (S, G) at the mode."""
         x, hits, totals = self._regressors, self.hits[:, 0], self.totals[:, 0]
         prior_hits, prior_misses = self.prior[0]
         b, v = np.zeros(precision.shape), np.zeros((len(precision), len(x)))
@@ -508,12 +509,10 @@ class CrossedRates(LogitNormalRates):
         return rate, weight, hessian
 
 
-# Design of the main effects: a column for each level, or a slope and a curve of numbers.
+# Design of the main effects: a column for each level, or a slope and a curve for numeric levels.
 
-# The model file uses the same number of pieces of a curve. With fewer levels than this, a curve is
-# not better than separate levels.
-_PIECES = 6
-_FEWEST_LEVELS = 5
+_PIECES = 6  # largest number of pieces of a curve, as in the model file
+_FEWEST_LEVELS = 5  # with fewer levels, a curve is not better than separate levels
 
 
 def _design(counts, smooth):
@@ -534,9 +533,10 @@ def _design(counts, smooth):
 
 def curve_basis(levels: np.ndarray, examples: np.ndarray) -> np.ndarray:
     """
-    Return the columns of a slope and of a curve that continues as a line.
+    Return the basis columns of a slope and of a curve with linear ends.
 
-    The second derivative of the curve is constant between knots, and 0 beyond them.
+    The second derivative of the curve is constant between neighbouring knots. Beyond the outermost
+    knots, it is 0, so the curve is linear there.
 
     Parameters
     ----------
