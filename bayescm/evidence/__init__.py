@@ -1,7 +1,7 @@
 """
 Evidence: labelled counts from cells, matrices, predictions, tables and files.
 
-Counts, and their validation at every public entry point, are defined in ``counts``.
+The module ``counts`` defines counts, and validates them at every public entry point.
 """
 
 from bayescm.evidence.combining import combine

@@ -1,11 +1,11 @@
 """
 Repeated attempts as evidence: which attempts at which items were correct.
 
-Attempts are an ``xr.Dataset`` with ``correct`` ([classifier,] item, attempt): 1 for a correct
-attempt, 0 for a wrong one, and NaN for an attempt that was not made. If the outputs themselves are
-known, ``answer`` identifies equal outputs of an item: 0 is the correct one, and 1, 2, ... are the
-distinct wrong ones. Clusters of items are a coordinate ``group`` (item), and slices are stored as
-for item scores (`bayescm.evidence.item_scores`).
+Attempts are an ``xr.Dataset`` with the variable ``correct`` ([classifier,] item, attempt): 1 for a
+correct attempt, 0 for a wrong one, and NaN for an attempt that was not made. If the outputs
+themselves are known, the variable ``answer`` identifies equal outputs of an item: 0 is the correct
+one, and 1, 2, ... are the distinct wrong ones. The coordinate ``group`` (item) contains the
+clusters of items, and slices are stored as for item scores (`bayescm.evidence.item_scores`).
 """
 
 import warnings
@@ -57,8 +57,8 @@ def from_attempts(
     """
     Return correct and wrong attempts at items as evidence.
 
-    Use this for repeated sampling of a model's outputs, with measures such as ``"pass_at(5)"``. One
-    or several attempts per item are allowed.
+    Use this for repeated sampling of a model's outputs, with measures such as ``"pass_at(5)"``.
+    Items may have one or several attempts.
 
     Parameters
     ----------
@@ -85,23 +85,23 @@ def from_attempts(
         is allowed, as for ``item``.
     group : array_like or str, optional
         Cluster of each item, such as the text that several questions are about. One value per
-        attempt if ``item`` is given, otherwise one per item. Items in a cluster are correlated, and
-        the cluster counts as a single draw from the population. A mapping is allowed, as for
-        ``item``.
+        attempt if ``item`` is given, otherwise one per item. Items in a cluster are treated as
+        correlated, and each cluster as a single draw from the population. A mapping is allowed, as
+        for ``item``.
     by : mapping of str to array_like, or names of columns, optional
         Slices of the items, e.g. ``{"language": language}``. Results are computed for each slice,
         along a dimension of this name. One value per attempt or item, as for ``group``. For a
         DataFrame, names of columns, or a mapping from dimensions to columns.
     passing : sequence, optional
-        Grades that count as correct, if attempts are graded.
+        Grades that are treated as correct, if attempts are graded.
     truth : array_like, mapping or str, optional
         Correct outputs, if ``answers`` contains the outputs themselves (strings or numbers).
         ``"majority_at(5)"`` is then the plurality vote of five attempts. Pass one value per item
         or, with ``item``, one per attempt. A mapping or a labelled Series is matched by item.
 
         Outputs are compared for exact equality, so strip, round or parse them first. Mark
-        unreadable outputs by a string, so that they count as wrong. None and NaN mark attempts that
-        were not made.
+        unreadable outputs with a string, so that they are treated as wrong. None and NaN mark
+        attempts that were not made.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def from_attempts(
     ValueError
         If a value is neither correct nor wrong, an attempt occurs twice, or a column is missing. If
         an item has no attempt, is in two clusters, or does not have exactly one true output. If a
-        column of a DataFrame of attempts contains item names or numbers.
+        DataFrame of attempts contains a column of item names or item numbers.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def _of_one_system(answers, *, item, attempt, group, by, passing, truth):
             group = answers.coords.get("group")
         items = table["item"].values
     else:
-        # Tables without item labels are not checked here: several systems are joined by label.
+        # The order of items may differ between systems, because systems are joined by item label.
         check_row_order(rows | {"item": item, "attempt": attempt, "truth": truth})
         table = _from_rows(answers, item, attempt, passing, truth)
         items = column("item", item)
@@ -458,8 +458,8 @@ def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> n
     Parameters
     ----------
     truth : mapping of item to answer, Series or array_like
-        A mapping or a labelled Series by item. Otherwise one value per item or, with ``rows``, one
-        per attempt.
+        A mapping or a labelled Series is matched by item. Otherwise, one value per item or, with
+        ``rows``, one per attempt.
     items : ndarray, shape (I,)
         Item labels.
     rows : ndarray, shape (n,), optional
@@ -551,7 +551,7 @@ def codes_of(answers: np.ndarray, item: np.ndarray, truth: np.ndarray) -> np.nda
 
 
 def _check_alike(answers, truth):
-    """Raise an error or warn if outputs cannot be compared: mixed types or rounded integers."""
+    """Raise an error for mixed types or rounded integers; warn if missing values are strings."""
     large = [x for x in [*answers, *truth] if _is_large(x)]
     rounded = [x for x in large if isinstance(x, (float, np.floating))]
     if 0 < len(rounded) < len(large):
@@ -583,7 +583,7 @@ def _check_alike(answers, truth):
 
 
 def _is_large(x: Any) -> bool:
-    """Check whether a number is too large for exact integers in float64."""
+    """Return whether a value is a finite number too large to be an exact integer in float64."""
     number = isinstance(x, (int, float, np.integer, np.floating))
     return number and 2**53 <= abs(x) < np.inf
 
@@ -592,7 +592,7 @@ def _is_large(x: Any) -> bool:
 
 
 def is_attempts(evidence: Any) -> bool:
-    """Check whether evidence is repeated attempts."""
+    """Return whether evidence consists of repeated attempts."""
     return isinstance(evidence, xr.Dataset) and "attempt" in evidence.dims
 
 
@@ -602,8 +602,11 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
 
     Raises
     ------
-    TypeError, ValueError
-        If the evidence is not attempts, or an item has none.
+    TypeError
+        If the evidence is not attempts.
+    ValueError
+        If an item has no attempts, systems disagree on the clusters of items, or the encoded
+        outputs contradict ``correct``.
     """
     if not is_attempts(evidence) or "correct" not in evidence:
         todo = "use `from_attempts`"
@@ -705,7 +708,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
     Raises
     ------
     ValueError
-        If there are several systems, slices, clusters or outputs in text.
+        If there are several systems, slices, clusters or encoded outputs.
     """
     evidence = as_attempts(evidence)
     check_one_system(evidence)
@@ -743,7 +746,8 @@ ATTEMPTS = EvidenceType(
     unit="items",
     matches=is_attempts,
     canonical=as_attempts,
-    # Sums contain proportions of correct attempts only, whose mean is pass@1.
+    # Sums of batches contain only the proportion of correct attempts of each item. The mean of
+    # these proportions is pass@1.
     default_model=of_items("repeated_items", of_sums="item_scores"),
     default_measures=_default_measures,
     size=lambda attempts: attempts.sizes["item"],

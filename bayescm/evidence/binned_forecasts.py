@@ -3,7 +3,7 @@ Binned probabilities or scores: counts by true class and bin, as stored by a led
 
 A binned table is a DataArray with dimensions (..., actual, bin) and the positive class last. The
 attribute ``edges`` lists the edges of the bins, and ``chances`` states whether the forecasts are
-probabilities. Tables of batches can be added.
+probabilities. The tables of several batches can be summed.
 
 To detect a change, the number of events in groups of bins is compared with the number expected from
 the probabilities.
@@ -27,9 +27,9 @@ _MIDDLE = np.arange(8, 33) / 40  # from 0.2 to 0.8
 EDGES = tuple(np.round([*_LOW, *_MIDDLE, *(1 - np.array(_LOW[::-1]))], 6).tolist())
 _MOST_BINS = 500
 # Number of groups of neighbouring bins. In 20 streams of each of the cases 1 to 3 of
-# ``forecast_streams_drifting`` (too extreme, too low, too extreme rare forecasts), the median
-# number of batches to detection is 6, 8 and 4 with 8 groups. It is 6, 6 and 5 with 4 groups, and
-# 13, 12 and 8 with one group for each of 48 bins.
+# ``forecast_streams_drifting`` (forecasts that are too extreme, too low, or rare and too extreme),
+# the median number of batches until detection is 6, 8 and 4 with 8 groups. It is 6, 6 and 5 with 4
+# groups, and 13, 12 and 8 with one group for each of 48 bins.
 _GROUPS = 8
 
 
@@ -96,7 +96,7 @@ def middles(table: xr.DataArray) -> np.ndarray:
 
 
 def is_binned(evidence: Any) -> bool:
-    """Check whether evidence is a table of binned forecasts."""
+    """Return whether evidence is a table of binned forecasts."""
     return isinstance(evidence, xr.DataArray) and "edges" in evidence.attrs
 
 
@@ -115,7 +115,7 @@ def events_of(tables: xr.DataArray) -> ChangeStatistic | None:
     Returns
     -------
     ChangeStatistic or None
-        Numbers of shape (T, G, 2). None for scores, which imply no expected number.
+        Numbers of shape (T, G, 2), or None for scores, which do not imply expected numbers.
     """
     if not tables.attrs["chances"]:
         return None

@@ -6,8 +6,8 @@ Item scores, attempts and multilabel data are a Dataset with a dimension of unit
 
 - clusters: the coordinate ``group`` along the dimension of units.
 - slices: the variable ``slice_<dim>`` is the index of the slice of every unit, and the coordinate
-  ``<dim>`` holds the labels of the slices. Results are computed for each slice, along a dimension
-  of this name.
+  ``<dim>`` contains the labels of the slices. Results are computed for each slice, along a
+  dimension of this name.
 - weights: the variable ``weight`` and the scalar coordinate ``weights_are``, "counts" or
   "importance".
 """
@@ -54,7 +54,7 @@ def with_weights(
 
 
 def clusters_of(evidence: xr.Dataset, dim: str = "item") -> np.ndarray | None:
-    """Return the cluster of each unit, or None if ``group`` is missing or names slices."""
+    """Return the cluster of each unit, or None if ``group`` is missing or contains slice labels."""
     group = evidence.coords.get("group")
     return group.values if group is not None and group.dims == (dim,) else None
 
@@ -71,7 +71,7 @@ def with_slices(evidence: xr.Dataset, by: Any, dim: str, reserved: Sequence[str]
     dim : str
         Dimension of the units.
     reserved : sequence of str
-        Names that a dimension of slices cannot have.
+        Names that are not allowed for a dimension of slices.
     """
     for name, axis in axes_of(by, reserved).items():
         check_sizes({name: len(axis.codes), f"{dim}s": evidence.sizes[dim]})
@@ -131,7 +131,7 @@ def combine_along(
     made_by : str
         Name of the constructor.
     reserved : sequence of str
-        Names that a dimension of slices cannot have. Empty if slices are not supported.
+        Names that are not allowed for a dimension of slices. Empty if slices are not supported.
     ragged : str
         See `concatenation.concatenate`.
     """

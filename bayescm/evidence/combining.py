@@ -29,10 +29,10 @@ def combine(
         - counts: any name, such as classifier, data_set, fold, repeat, group or step
         - outcomes of several classifiers: any name except classifier
         - partly labelled data: a name for slices, such as site
-        - scores, probabilities: example for one sample of all examples; group or fold
-        - ratings: example for one population; group
-        - item scores, attempts: item for one sample of all items; or a name for slices
-        - multilabel data: example for one sample; or a name for slices
+        - scores, probabilities: example (all examples are one sample), group or fold
+        - ratings: example (all examples are from one population) or group
+        - item scores, attempts: item (all items are one sample), or a name for slices
+        - multilabel data: example (all examples are one sample), or a name for slices
         - item counts: item
         - results: data_set
         - preferences: vote
@@ -44,7 +44,7 @@ def combine(
     Returns
     -------
     DataArray or Dataset
-        Evidence of the same type. Counts and outcomes have the labels of all members, with zeros
+        Evidence of the same type. Counts and outcomes include the labels of all members, with zeros
         for classes that a member lacks.
 
     Raises
@@ -64,8 +64,8 @@ def combine(
 
     Notes
     -----
-    Unlabelled items are renumbered. If ``dim`` is the dimension of units, clusters, groups or
-    populations with the same name in two members are treated as the same.
+    Unlabelled items are renumbered. If ``dim`` is the dimension of the units, then clusters, groups
+    or populations that have the same name in two members are treated as the same.
 
     The bins of a judge's score (`bayescm.from_partly_labelled`) are not changed.
 

@@ -18,7 +18,7 @@ from bayescm.validate import fail
 def same_scalars(
     members: Sequence[xr.DataArray | xr.Dataset], settled: Sequence[str]
 ) -> dict[Any, Any]:
-    """Return the common scalar coordinates of members, except those set by the new dimension."""
+    """Return the scalar coordinates of members, which must be equal unless in ``settled``."""
     scalars = [
         {k: v.item() for k, v in member.coords.items() if v.ndim == 0 and k not in settled}
         for member in members
@@ -57,7 +57,7 @@ def matched(members: Sequence[Any], dim: str, what: str) -> list[Any]:
             )
     if first is None:
         return list(members)
-    # Select by position, because `sel` would treat booleans as a mask.
+    # Select by position, because `sel` would treat boolean labels as a mask.
     places = [[(each or []).index(label) for label in first] for each in labels]
     return [member.isel({dim: place}) for member, place in zip(members, places, strict=True)]
 
@@ -155,8 +155,8 @@ def parts_of_all(
     columns : sequence of mapping of str to ndarray
         Part of every unit of each member, keyed by the dimension of the parts.
     dim : str
-        Dimension of the units, or a dimension of parts. In the latter case, its labels are the
-        member names, or all members already have it.
+        Dimension of the units, or a dimension of parts. A dimension of parts is labelled by the
+        member names, unless all members already have it.
     names : list, optional
         Names of the members.
     unit : str
@@ -180,7 +180,8 @@ def parts_of_all(
             "",
             f"pass a list, combine([...], `dim={dim!r}`), or choose another dimension",
         )
-    # Folds with the same name have different models, and so do parts to be appended.
+    # Folds of different members belong to different trained models, and appended parts are
+    # distinct, so no name may occur in two members.
     for name in {dim, "fold"} & columns[0].keys():
         labels = [x for of in columns for x in pd.unique(of[name]).tolist()]
         if (twice := pd.Index(labels).duplicated()).any():

@@ -42,13 +42,13 @@ from bayescm.evidence.tabulate import RESERVED
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("actual", "predicted")
-# Variance inflation of the rates (one value per classifier) and of the class totals, for clustered
-# examples.
+# Coordinates with the variance inflation of the rates (one value per classifier) and of the class
+# totals, for clustered examples.
 CLUSTERED = ("design_effect", "totals_effect")
 # Scalar coordinates that describe the design of a cross-validation.
 DESIGN = ("n_folds", "test_share", "train_size", "fixed_totals")
 
-# Marks counts without true negatives, whose cell is 0.
+# Coordinate that marks counts with unknown true negatives, whose cell is 0.
 _TRUE_NEGATIVES = "true_negatives"
 
 # Constructors from cells and from matrices
@@ -85,7 +85,8 @@ def from_cells(
     Raises
     ------
     ValueError
-        If a count is negative, NaN, infinite or fractional. The message names the cell.
+        If a count is negative, NaN or infinite, or if it is fractional and ``fractional`` is False.
+        The message names the cell. Also if the cells differ in length or coordinates.
 
     Examples
     --------
@@ -153,12 +154,12 @@ def from_matrix(
         rows. Such names are predicted, y_pred, yhat, test and model for the rows, and actual,
         truth, y_true, reference and disease for the columns. Uninformative names, such as ``"a"``
         and ``"b"``, give a warning, and the rows are assumed to be the actual classes. In a
-        DataFrame of Polars or another library without an index, the first column holds the labels
-        of the rows.
+        DataFrame of Polars or another library without an index, the first column contains the
+        labels of the rows, unless the table is square.
     labels : sequence of C labels, optional
         Class labels. By default 0, 1, ..., as in ``sklearn.metrics.confusion_matrix``. For a
-        labelled matrix, the order of the classes. A label that the matrix lacks gets an empty row
-        and column.
+        labelled matrix, ``labels`` sets the order of the classes, and adds a row and a column of
+        zeros for each label that is missing from the matrix.
     positive : label, optional
         Positive class. By default inferred if the labels are {0, 1} or {False, True}.
     dims : sequence of str, default ("batch",)
@@ -260,13 +261,13 @@ def _with_index(table):
 
 
 def _refuse_margins(matrix):
-    """Raise an error if the last row or column of a labelled table holds the totals."""
+    """Raise an error if the last row or column of a labelled table contains the totals."""
     for dim, other in (CELLS, CELLS[::-1]):
         name = matrix.indexes[dim].tolist()[-1] if dim in matrix.indexes else None
         if matrix.sizes[dim] < 2 or matrix.dtype.kind not in "iuf":
             continue
         last, rest = matrix.isel({dim: -1}), matrix.isel({dim: slice(-1)}).sum(dim)
-        # With two classes, two equal rows are not taken as totals unless the label says so.
+        # If there are only two rows, equal rows are treated as totals only if the label says so.
         named = str(name).lower() in ("all", "total", "sum")
         if (
             (named or matrix.sizes[dim] > 2)
@@ -320,7 +321,7 @@ def make_counts(
 
 
 def with_design(counts: xr.DataArray) -> xr.DataArray:
-    """Add the cross-validation design that is inferred from the folds, if it is not given."""
+    """Add the parts of the cross-validation design that are not given, inferred from the folds."""
     if counts.sizes.get("fold", 1) < 2:
         return counts
     totals = counts.transpose("fold", ..., *CELLS).values.sum(axis=-1)
@@ -575,7 +576,7 @@ def _check_abstentions(evidence):
         )
 
 
-# The canonical order: the positive class last of two, and an abstention after all classes
+# Canonical order: with two classes, the positive one is last. An abstention follows all classes.
 
 
 def in_order(cells: xr.DataArray) -> xr.DataArray:
@@ -605,7 +606,7 @@ def _labels(cells):
 
 
 def by_labels(values: xr.DataArray, labels: Sequence, dims: Sequence[str] = CELLS) -> xr.DataArray:
-    """Reorder values by labels, without `sel`, which would treat booleans as a mask."""
+    """Reorder values by labels, without `sel`, which would treat boolean labels as a mask."""
     return values.isel({dim: values.indexes[dim].get_indexer_for(labels) for dim in dims})
 
 
@@ -725,7 +726,7 @@ def _scalar_coord(counts, name):
 
 
 def abstains(cells: xr.DataArray | xr.Dataset) -> bool:
-    """Check whether one of the labels marks abstentions."""
+    """Return whether one of the labels marks abstentions."""
     return "abstain" in cells.coords
 
 
@@ -737,7 +738,7 @@ def classes(cells: xr.DataArray) -> np.ndarray:
 
 
 def lacks_true_negatives(counts: xr.DataArray) -> bool:
-    """Check whether the number of true negatives is unknown."""
+    """Return whether the number of true negatives is unknown."""
     return _TRUE_NEGATIVES in counts.coords
 
 
@@ -753,7 +754,7 @@ def check_true_negatives(counts: Any, what: str) -> None:
 
 
 def is_outcomes(evidence: Any) -> TypeGuard[xr.Dataset]:
-    """Check whether the evidence is outcomes of several classifiers on the same examples."""
+    """Return whether evidence consists of outcomes of several classifiers on the same examples."""
     return isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims
 
 
@@ -776,7 +777,7 @@ def with_shares(cells: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 class Defaults(NamedTuple):
-    """Default measures: two classes with or without a positive one, and more classes."""
+    """Default measures for two classes, with or without a positive class, and for more classes."""
 
     with_positive: tuple[str, ...]
     without_positive: tuple[str, ...]
@@ -787,14 +788,14 @@ _SIX = ("accuracy", "precision", "recall", "specificity", "f1", "mcc")
 _WITHOUT_TRUE_NEGATIVES = ["precision", "recall", "f1"]
 _OVERALL = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")
 REPORTED = Defaults(_SIX, _OVERALL, _OVERALL)
-# A table shows F1 for each class, so the macro average is listed next to it.
+# Tables show F1 for each class, so they also list the macro average.
 TABULATED = Defaults(_SIX, _OVERALL, ("accuracy", "f1", "f1_macro", "mcc"))
 WATCHED = Defaults(
     ("precision", "recall", "specificity", "accuracy", "f1"),
     _OVERALL,
     ("recall", "precision", "accuracy", "f1_macro"),
 )
-# Measures to compare, for every type of evidence: none depends on the positive class.
+# Default measures for comparisons. None of them depends on the positive class.
 COMPARED = ("accuracy", "f1_macro", "mcc")
 
 
@@ -810,8 +811,9 @@ def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> lis
     Returns
     -------
     list of str
-        Includes ``coverage`` if the classifier abstains. If only a judge has labelled the examples,
-        ``prevalence`` comes first. It is the only measure if the judge's output is not a class.
+        Includes ``coverage`` if one of the labels marks abstentions. If only a judge has labelled
+        the examples, ``prevalence`` comes first. It is the only measure if the judge's output is
+        not a class.
 
     Examples
     --------
@@ -844,7 +846,7 @@ def as_batch(evidence: Any, like: xr.DataArray | None = None) -> xr.DataArray:
     Raises
     ------
     ValueError
-        If there are several tables or abstentions, or if the true negatives are unknown.
+        If there are several tables, a label marks abstentions, or the true negatives are unknown.
     """
     counts = as_counts(evidence)
     check_true_negatives(counts, "a batch in a ledger")

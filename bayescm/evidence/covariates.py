@@ -22,9 +22,9 @@ def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.D
     counts : DataArray, dims (..., group, actual, predicted)
         Counts with the covariates as coordinates along ``group``, as returned by `read`.
     reference : mapping of str to number or label
-        Reference value of each covariate, which describes the typical study. Numeric covariates are
-        centred at the reference. Other covariates become one indicator column per remaining label,
-        which is 1 for studies with this label.
+        Reference value of each covariate. Together, these values describe the typical study.
+        Numeric covariates are centred at the reference. Any other covariate is replaced by one
+        indicator column for each of its other labels, which is 1 for studies with this label.
 
     Returns
     -------

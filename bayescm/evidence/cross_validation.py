@@ -160,7 +160,7 @@ def cross_predictions(
     ValueError
         If there are fewer than two splits, or an estimator fails. The message names the estimator,
         repeat, fold and cause. The attribute ``predictions`` of the error maps each name to the
-        predictions made so far.
+        predictions of the splits that succeeded.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def _with_groups(counts, predictions):
 
 
 def _fit_all(tasks, n_jobs, progress):
-    """Return the predictions, or the exception, of every fit, in the order of the tasks."""
+    """Return the predictions of every fit, or its exception, in the order of the tasks."""
     answers = {}
     with progress_bar(len(tasks), "cross-validation", progress) as advance:
         numbered = [(index, *task) for index, task in enumerate(tasks)]
@@ -473,10 +473,10 @@ def cross_outcomes(
         True labels.
     cv : int, splitter or iterable of (train, test)
         Splitter, or number of folds K >= 2 for shuffled stratified K-fold cross-validation. Each
-        example is tested at most once.
+        example may be tested at most once.
     halves : int, default 0
         Number of additional splits into disjoint halves, as in `cross_halves`. The halves show how
-        much the training set affects each classifier, and 8 splits are sufficient.
+        much the training set affects each classifier. Usually, 8 splits are sufficient.
     positive : label, optional
         Positive class.
     by : mapping of str to array_like (n,), optional
@@ -590,7 +590,7 @@ def cross_scores(
     """
     Cross-validate classifiers and return the out-of-fold scores.
 
-    Use this for ROC curves and areas under them.
+    Use this for ROC curves and the areas under them.
 
     Parameters
     ----------
@@ -602,7 +602,7 @@ def cross_scores(
     cv : int, splitter or iterable of (train, test)
         Splitter, or number of folds K >= 2 for shuffled stratified K-fold cross-validation.
     positive : label, optional
-        Positive class, for two classes.
+        Positive class, if there are two classes.
     groups : array_like, shape (n,), optional
         Group of each example, for splitters that keep groups together.
     n_jobs : int, default 1
@@ -613,8 +613,8 @@ def cross_scores(
     Returns
     -------
     Dataset
-        Scores with a ``fold`` for every split, and the scalar coordinates ``test_share`` and
-        ``train_size``. With a repeated splitter, an example occurs once per repeat.
+        Scores, with the number of the split as ``fold``, and the scalar coordinates ``test_share``
+        and ``train_size``. With a repeated splitter, an example occurs once per repeat.
 
     Raises
     ------
@@ -662,7 +662,7 @@ def cross_scores(
 
 
 def _score(index, name, estimator, X, y, train, test):
-    """Return the scores of one split, (n,) for the second of two classes or (n, C)."""
+    """Return the task number and the scores of one split, (n,) for two classes, else (n, C)."""
     inside = _safe_indexing(X, test)
     fitted = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
     for method in ("decision_function", "predict_proba"):
@@ -679,5 +679,5 @@ def _score(index, name, estimator, X, y, train, test):
 
 
 def _toward(values, classes, positive):
-    """Reverse the scores of the second class if the first class is positive."""
+    """Negate the scores of the second class if the first class is positive."""
     return -values if len(classes) == 2 and positive == classes[0] else values

@@ -1,5 +1,5 @@
 """
-Default models: the model of each type of evidence and design, if the user names none.
+Default models: the model for each type of evidence and design if the user does not name one.
 
 ==================  ===============================================  ==============================
 evidence            design or question                               model
@@ -84,12 +84,12 @@ ENOUGH_GROUPS = 3
 MANY_GROUPS = 6
 # Scale of the half-normal prior of the spread between three to five groups, in logits. Among 1, 2,
 # 3 and 5, this scale has the best mean coverage for gaps of 0.1, 0.3 and 0.5 in groups of 10, 30
-# and 100 (docs/results/few_groups.csv: 0.94 on average, 0.90 at the least).
+# and 100 (docs/results/few_groups.csv: mean 0.94, minimum 0.90).
 WIDE_SPREAD = 3.0
 # Keywords that belong to a single model and therefore select it.
 _MODEL_OF_KEYWORD = {"label_error": "mislabelled"}
-# Keywords of pooling models. The following two sets are those that `robust_groups` lacks, and those
-# that only `robust_groups` has.
+# Keywords of pooling models. The next two sets contain the keywords that `robust_groups` does not
+# accept, and the keywords that only `robust_groups` accepts.
 _OF_POOLING = {"spread", "deviation", "covariates", "slope"}
 _OF_COVARIATES, _OF_OUTLIERS = {"covariates", "slope"}, {"deviation"}
 
@@ -105,7 +105,7 @@ def model_of_counts(
 
     Folds and groups are pooled. For comparisons of groups, or estimates of single groups, the model
     depends on the number of groups (`model_of_groups`). Members tested on the same folds are
-    compared with the correlated t model, and other members as independent.
+    compared with the correlated t model, and other members are treated as independent.
     """
     if (model := model_of_keyword(keywords)) is not None:
         return DefaultModel(model, counts)
@@ -126,7 +126,7 @@ def model_of_counts(
 
 
 def model_of_groups(evidence, keywords, *, robust):
-    """Return the model of single groups by their number, or None if they are not pooled."""
+    """Return the model for single groups, given their number, or None if they are not pooled."""
     number, named = evidence.sizes.get("group", 0), _OF_POOLING & keywords.keys()
     if number < ENOUGH_GROUPS and not named:
         return None
@@ -191,8 +191,9 @@ def of_items(model: str, of_sums: str | None = None) -> Callable[..., DefaultMod
     """
     Return the `default_model` function of a type whose items may have slices.
 
-    Estimates of three or more single slices use `item_score_slices`, and all others use ``model``.
-    Sums of batches of a monitor use ``of_sums`` if it is given.
+    Estimates of single slices use `item_score_slices` if there are at least three slices, or if a
+    keyword of a pooling model is given. All other estimates use ``model``. Sums of batches of a
+    monitor use ``of_sums`` if it is given.
     """
 
     def default_model(evidence, keywords, members=None, compared=None):

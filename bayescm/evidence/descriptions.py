@@ -48,7 +48,7 @@ def describe_counts(counts: xr.DataArray, written: Written = str, paired: bool =
         of_class = of_class / counts.sizes["repeat"]
         whole = counts.dtype.kind != "f"
         of_class = of_class.round() if whole else of_class
-    of_class = of_class.isel(actual=positions)  # boolean labels would be a mask
+    of_class = of_class.isel(actual=positions)  # a label would be read as a mask if it is boolean
     shared = paired or _have_same_totals(counts)
     names = counts["classifier"].values.tolist() if "classifier" in counts.dims else []
     weighted = "effective" in counts.coords
@@ -192,7 +192,7 @@ def describe_results(results: xr.Dataset, written: Written = str) -> list[str]:
 
 
 def describe_ratings(ratings: xr.Dataset, written: Written = str) -> list[str]:
-    """Describe examples with labels of several raters."""
+    """Describe examples with labels from several raters."""
     counts, has_truth = ratings["counts"], ratings["gold"] >= 0
     lines = [
         f"{number_of(float(counts.sum()), 'examples')}.",
@@ -214,7 +214,7 @@ def _examples(number, weighted):
 
 
 def _have_same_totals(counts):
-    """Check whether classifiers have the same class totals in all folds."""
+    """Return whether classifiers have the same class totals in all folds."""
     if "classifier" not in counts.dims or "fold" not in counts.dims:
         return False
     totals = counts.sum("predicted")

@@ -16,7 +16,7 @@ _PIECE = 1 << 20  # rows per batch
 
 
 class StoredTable(Protocol):
-    """Interface of a table that need not fit into memory."""
+    """Interface of a table that may be larger than memory."""
 
     @property
     def names(self) -> list[str]:
@@ -88,7 +88,7 @@ class _InArrow:
 
         names, parts = list(dict.fromkeys(names)), []
         asked = {"schema": self.table.schema, "columns": names, "batch_size": _PIECE}
-        # File by file, because reading ahead of a thousand files takes more than a gigabyte.
+        # Files are read one by one, because reading a thousand files ahead takes over a gigabyte.
         for file in self.table.get_fragments():
             for piece in file.to_batches(**asked, batch_readahead=4):
                 if piece.num_rows:
@@ -113,7 +113,7 @@ def without_categories(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class _InDuckDB:
-    """Table in a DuckDB file, which does the counting itself."""
+    """Table in a DuckDB file, whose rows are counted by DuckDB."""
 
     def __init__(self, path: Path, table: str):
         try:

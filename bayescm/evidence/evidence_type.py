@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 TYPE_ATTRIBUTE = "bayescm_evidence"
 # Attribute with the storage form of batches of a monitor, and of their sums.
 BATCH_FORM = "batch_form"
-# Group of a fitted tree that stores its evidence, if cell counts do not determine the evidence.
+# Group that stores the evidence in the tree returned by `fit`, if cell counts do not determine it.
 EVIDENCE_GROUP = "evidence"
 
 
 class DefaultModel(NamedTuple):
     """
-    Default model of a question, with its evidence and keywords.
+    Default model for a question, with the evidence and keywords to pass to it.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class ChangeStatistic(NamedTuple):
         Whether the last axis contains the numbers of units in K parts, or the observed and the
         expected number of events.
     prior : ndarray, shape (..., K), optional
-        Pseudo-counts of the parts. By default the prior of the counts.
+        Pseudo-counts of the parts. By default, the prior of the model for counts.
     parts_are_classes : bool
         Whether the K parts are the classes, in order.
     """
@@ -67,8 +67,8 @@ class Columns(NamedTuple):
     """
     Columns of a file of evidence, and the related settings.
 
-    The command line has an option for each. The option of ``labels`` is ``--label``. All others
-    have the name of the column or setting.
+    The command line has an option for each of them. The option for ``labels`` is ``--label``, and
+    all other options have the name of the column or setting.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class EvidenceType:
     unit : str
         Plural name of the units, such as ``"examples"``.
     matches : callable
-        Whether an object is of this type. `canonical` reports any errors in it.
+        From an object to whether it is of this type. Its contents are checked by `canonical`.
     canonical : callable
         Validates the evidence, and returns it with dimensions and labels in order.
     default_model : callable
@@ -126,8 +126,8 @@ class EvidenceType:
     is_whole : callable
         Whether the evidence counts whole units, so that a PyMC model has a likelihood.
     sum_over : callable, optional
-        From (evidence, dims) to the evidence summed over dimensions. For evidence that can be
-        subset, added and multiplied like tables of counts.
+        From (evidence, dims) to the evidence summed over dimensions. Defined for evidence that can
+        be subset, added and multiplied like tables of counts.
     has_cells : bool
         Whether its measures are functions of the cell probabilities ``theta`` of a PyMC model.
     measured_variable : str, optional
@@ -240,7 +240,7 @@ class EvidenceType:
         return [f"{number_of(self.size(evidence), self.unit)}."]
 
 
-# All types, last one first, because a special case is defined after the general type.
+# All types, the last defined first, because special cases are defined after the general type.
 _MADE: list[EvidenceType] = []
 
 
@@ -248,7 +248,7 @@ def name_of(evidence: Any) -> str | None:
     """
     Return the name of the type of evidence for a message, or None for other objects.
 
-    Only files of single types use this function. All other code uses
+    Only the modules of single types use this function. All other code uses
     `bayescm.evidence.registry.type_of`.
     """
     return next((entry.name for entry in _MADE if entry.matches(evidence)), None)

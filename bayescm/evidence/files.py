@@ -1,5 +1,5 @@
 """
-Counts and columns from files: predictions, confusion tables and tables of studies.
+Counts and columns from files: predictions, confusion matrices and tables of studies.
 
 `read` returns the counts in a file. Only the required columns are read into memory, and labels are
 read as strings. A text file is read in chunks. A file on the web is downloaded once.
@@ -45,7 +45,7 @@ from bayescm.validate import Advice, fail
 
 # Number of rows of a text file that are in memory at a time.
 _PIECE = 1_000_000
-# A column with more labels cannot contain classes or groups.
+# Maximum number of distinct labels in a column of classes or groups.
 MOST_LABELS = 100_000
 _TEXT = (".csv", ".tsv", ".txt")
 _CELLS = {"tp", "fn", "fp", "tn"}
@@ -74,7 +74,7 @@ def read(
     classifier: str | None = None,
 ) -> xr.DataArray:
     r"""
-    Return counts from a file of predictions, confusion tables or studies.
+    Return counts from a file of predictions, a confusion matrix or a table of studies.
 
     Labels in text files are strings: ``01`` differs from ``1``, and ``NA`` is a class. Parquet and
     Arrow files keep their types. Text files of any size are counted in chunks.
@@ -92,15 +92,16 @@ def read(
         - The web address of a file, ``https://...``, which is downloaded first.
 
         Text and JSON files may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``). Typed files
-        and databases do the counting themselves, so only the counts are read into memory.
+        and databases are counted by the library that reads them, so only the counts are kept in
+        memory.
     actual, predicted : str, optional
         Columns of a file with one row per example. By default the columns named actual and
         predicted. Without them, the file is one of these:
 
         - A table of studies, if it has columns TP, FN, FP and TN.
-        - Otherwise a confusion table: one row per actual class, with its label in the first column,
-          and one column per predicted class. Rows and columns are exchanged if the corner is
-          "predicted", "yhat", "test" or similar.
+        - Otherwise a confusion matrix: one row per actual class, with its label in the first
+          column, and one column per predicted class. Rows and columns are exchanged if the corner
+          is "predicted", "yhat", "test" or similar.
     by, weights, weights_are
         As in `from_frame`.
     labels, positive, abstain : optional
@@ -125,7 +126,7 @@ def read(
     -------
     DataArray, dims (..., actual, predicted)
         Counts. For studies, the first dimension is ``group``, labelled by the first other column
-        with distinct values. The remaining columns become its coordinates. For a confusion table,
+        with distinct values. The remaining columns become its coordinates. For a confusion matrix,
         ``attrs["as_read"]`` states which axis was read as the actual classes, and the resulting TP,
         FN, FP and TN.
 
@@ -134,15 +135,15 @@ def read(
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file cannot be read, or is neither predictions nor a square table. Also if points in
-        counts, as in 1.000, could be thousands separators.
+        If the file cannot be read, or contains neither predictions, studies nor a confusion matrix.
+        Also if points in counts, as in 1.000, could be thousands separators.
 
     Warns
     -----
     UserWarning
         If a table of studies has a column named classifier, model or system. If points in weights
         or covariates, as in 1.250, could be thousands separators. If the corner of a confusion
-        table does not identify the actual classes.
+        matrix does not identify the actual classes.
 
     Examples
     --------
@@ -210,7 +211,7 @@ def read(
 
 
 def is_table(file: "File", actual: str | None, predicted: str | None) -> bool:
-    """Check whether a file is a confusion table or table of studies, not one row per example."""
+    """Return whether a file contains a confusion matrix or studies, not one row per example."""
     return actual is None and predicted is None and not {"actual", "predicted"} <= set(file.names)
 
 
@@ -333,7 +334,8 @@ def read_columns(
     path : str or Path
         As in `read`.
     labels : sequence of str
-        Columns of labels. They are strings (categorical) of one type, unless ``numeric_labels``.
+        Columns of labels. Labels in text files are categorical strings, unless ``numeric_labels``
+        is True. If one column contains strings, all are converted to strings.
     by : sequence of str
         Columns of folds, groups or steps. Converted to integers if distinct values stay distinct.
     numbers : sequence of str
@@ -360,8 +362,8 @@ def read_columns(
     Warns
     -----
     UserWarning
-        If points in weights, as in 1.250, could be thousands separators. The same for scores, if
-        there are also integers such as 980.
+        If points in weights, as in 1.250, could be thousands separators. Likewise for scores, if
+        their column also contains integers such as 980.
     """
     if isinstance(path, FilePart):
         asked: dict[str, Any] = {"labels": [*labels], "by": [*by], "numbers": [*numbers]}
@@ -388,16 +390,16 @@ def read_columns(
 
 class FilePart(os.PathLike):
     """
-    Some rows of a file, for `read_columns`. The parts of a file share the columns that were read.
+    Part of the rows of a file, for `read_columns`. All parts share the columns read so far.
 
     Parameters
     ----------
     path : str
         The file.
     rows : ndarray of int
-        The places of the rows.
+        Positions of the rows.
     frames : dict
-        The columns of the whole file that were read so far, shared by all parts.
+        Columns of the whole file that have been read so far, shared by all parts.
     """
 
     def __init__(self, path: str, rows: np.ndarray, frames: dict[str, pd.DataFrame]):
@@ -407,7 +409,7 @@ class FilePart(os.PathLike):
         return self.path
 
     def select(self, asked: dict[str, Any]) -> pd.DataFrame:
-        """Return these rows of the columns that the keywords of `read_columns` name."""
+        """Return these rows of the columns specified by the keywords of `read_columns`."""
         key = repr(asked)
         if key not in self.frames:
             self.frames[key] = read_columns(self.path, **asked)
@@ -426,7 +428,7 @@ def _numeric(numeric_labels, labels, positive):
 
 
 def _one_kind(frame, *columns):
-    """Convert all columns to strings if one of them is a string, for example for abstentions."""
+    """Convert all columns to strings if one contains strings, e.g. an abstention label."""
     text = [_is_text(kind_of(frame[name])) for name in columns]
     if any(text) and not all(text):
         frame = frame.astype({name: "str" for name in columns})
@@ -720,7 +722,7 @@ def _concatenate(pieces):
 
 
 def _check_text(path):
-    """Raise an error if a path is not an existing text file."""
+    """Raise an error if a path is not an existing file in a supported format."""
     ends = [suffix.lower() for suffix in path.suffixes]
     last = ends[-1] if ends else ""
     packed = last in (*PACKED, ".zip") and set(ends[-2:-1]) & {*_TEXT, *JSON}
@@ -744,12 +746,12 @@ def _check_text(path):
 
 _ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/{1,2}(?=[^/])")  # Path removes one slash
 
-_SECONDS = 60  # time-out of the server
+_SECONDS = 60  # time-out of a download in seconds
 
 
 def local_path(path: str | Path) -> Path:
     """
-    Return the path of a local file, which is downloaded first if it is a web address.
+    Return a local path, to which the file is downloaded first if the path is a web address.
 
     Parameters
     ----------
@@ -818,7 +820,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """
     Yield a temporary path, which replaces the target if no error occurs.
 
-    The file has the permissions given by the user's umask. Symbolic links raise an error.
+    The file has the permissions given by the user's umask. An error is raised if the target is a
+    symbolic link or its folder does not exist.
     """
     path = Path(path)
     if path.is_symlink():

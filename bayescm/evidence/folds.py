@@ -9,14 +9,14 @@ from scipy import special
 from bayescm.evidence.counts import CELLS, DESIGN, with_design
 from bayescm.validate import fail
 
-# Dimensions of a cross-validation. Its members share one posterior.
+# Dimensions of a cross-validation, whose members share one posterior.
 FOLDS = ("repeat", "fold")
-_NEARLY_ALL = 0.9  # minimum proportion of the data used for training and testing
+_NEARLY_ALL = 0.9  # minimum proportion of the data in training and test set together
 
 
 def design(counts: xr.DataArray) -> dict[str, Any]:
     """
-    Return the design of the folds, from scalar coordinates or inferred.
+    Return the design of the folds, as given by scalar coordinates or inferred from the counts.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def design(counts: xr.DataArray) -> dict[str, Any]:
 
 
 def is_random_split(counts: xr.DataArray) -> bool:
-    """Check whether the folds are repeated random splits of nearly all data."""
+    """Return whether the folds are repeated random splits of nearly all data."""
     facts = design(counts)
     more = "repeat" not in counts.dims and counts.sizes["fold"] > facts["n_folds"]
     return more and facts["test_share"] + facts["train_size"] > _NEARLY_ALL
@@ -94,8 +94,7 @@ def group_effects(tables: np.ndarray) -> tuple[float, float]:
     -------
     tuple of float
         Variance inflation of the class rates, at least 1, and of the class totals, relative to
-        independent examples. The first one is scaled up for a small number of groups, as a t
-        interval is.
+        independent examples. The first is scaled up if there are few groups, as in a t interval.
 
     References
     ----------
@@ -117,7 +116,7 @@ def group_effects(tables: np.ndarray) -> tuple[float, float]:
     shares = totals / totals.sum()
     uneven = ((rows - shares * rows.sum(-1, keepdims=True)) ** 2).sum()
     alone = totals.sum() * (shares * (1 - shares)).sum()
-    # Effective number of groups, class by class, if all groups had equal size.
+    # Degrees of freedom: the effective number of groups of each class minus 1, summed over classes.
     freedom = max(1.0, (totals**2 / np.maximum((rows**2).sum(0), 1) - 1).sum())
     few = (special.stdtrit(freedom, 0.975) / special.ndtri(0.975)) ** 2
     grown = number / (number - 1)

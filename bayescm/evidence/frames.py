@@ -30,7 +30,7 @@ def from_frame(
     """
     Return counts from the columns of a table with one row per example.
 
-    Use this for data frames, also for large ones: the library of the table counts the combinations
+    Use this for data frames, including large ones: the library of the table counts the combinations
     of labels, and only these counts are brought into memory.
 
     Parameters
@@ -41,7 +41,8 @@ def from_frame(
     actual : str
         Column of true labels.
     predicted : str, sequence of str, or mapping of classifier to column
-        Column of predictions. With several columns, the classifiers are compared.
+        Column of predictions. With several columns, the result is the joint outcomes of the
+        classifiers.
     by : str, sequence of str, or mapping of dim to column, optional
         Columns that become leading dimensions.
     weights : str, optional
@@ -96,7 +97,7 @@ def from_frame(
 
 
 def columns_by_name(columns: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Return columns by name. By default, columns have their own names."""
+    """Return columns keyed by name, which by default is the name of the column itself."""
     if isinstance(columns, Mapping):
         return dict(columns)
     is_single = isinstance(columns, str) or not isinstance(columns, Iterable)

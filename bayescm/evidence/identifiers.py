@@ -41,7 +41,7 @@ def _plain(name):
 
 def has_role(name: Any, role: str) -> bool:
     """
-    Check whether the name of a column indicates the given role.
+    Return whether the name of a column indicates the given role.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def has_role(name: Any, role: str) -> bool:
 
 def long_form(frame: pd.DataFrame, required: Sequence[str], optional: Sequence[str] = ()) -> Any:
     """
-    Return the columns of a table with one row per value by role, or None for other tables.
+    Return the columns by role for a table with one row per value, or None for other tables.
 
     Parameters
     ----------
@@ -127,14 +127,14 @@ def check_no_identifiers(
 
 
 def _may_name(values):
-    """Check whether values are strings or integers."""
+    """Return whether values may be identifiers, which are neither boolean nor fractional."""
     if not pd.api.types.is_float_dtype(values):
         return not pd.api.types.is_bool_dtype(values)
     return bool((values.dropna() % 1 == 0).all())
 
 
 def _numbers_rows(values, fewest):
-    """Check whether integers are 0, 1, 2, ... or 1, 2, 3, ... in any order."""
+    """Return whether integers are 0, 1, 2, ... or 1, 2, 3, ... in any order."""
     if not pd.api.types.is_integer_dtype(values) or len(values) < fewest or values.hasnans:
         return False
     numbers = np.sort(values.to_numpy(np.int64))

@@ -1,8 +1,8 @@
 """
 Item counts as evidence: true positives, false positives and false negatives of each item.
 
-Item counts are an ``xr.Dataset`` with ``tp``, ``fp`` and ``fn``, each ([classifier,] item).
-Clusters of items are a coordinate ``group``.
+Item counts are an ``xr.Dataset`` with the variables ``tp``, ``fp`` and ``fn``, each ([classifier,]
+item). The optional coordinate ``group`` contains the clusters of items.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def from_item_counts(
     group: Any = None,
 ) -> xr.Dataset:
     """
-    Return counts of each item without true negatives as evidence.
+    Return true positives, false positives and false negatives of items as evidence.
 
     Use this for detected objects in images, or named entities in documents. True negatives cannot
     be counted there, and measures that need them raise an error. ``precision``, ``recall``, ``f1``
@@ -63,7 +63,7 @@ def from_item_counts(
     tp, fp, fn : array_like of int, shape (n,), optional
         True positives, false positives and false negatives of each item, instead of ``counts``.
     item : array_like, shape (n,), optional
-        Item labels, without repetitions.
+        Item labels, which must be distinct.
     group : array_like, shape (n,), optional
         Cluster of each item, such as the video of an image.
 
@@ -166,7 +166,7 @@ def _table(name, table):
 
 
 def is_item_counts(evidence: Any) -> bool:
-    """Check whether evidence is item counts."""
+    """Return whether evidence consists of item counts."""
     return (
         isinstance(evidence, xr.Dataset)
         and {*CELLS} <= {*evidence.data_vars}
@@ -227,7 +227,7 @@ class CountedItems(NamedTuple):
 
     @property
     def number_wrong(self) -> np.ndarray:
-        """Number of wrong objects of each item, shape (n,)."""
+        """Number of errors (false positives and false negatives) of each item, shape (n,)."""
         return self.fp + self.fn
 
     def cells(self, chosen: None = None) -> np.ndarray:

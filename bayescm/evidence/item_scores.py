@@ -1,14 +1,14 @@
 """
 Item scores as evidence: one number per item and system.
 
-Item scores are an ``xr.Dataset`` with ``item_score`` ([classifier,] item), where NaN marks a
-missing score. Known limits of the scale are the scalar coordinates ``lowest`` and ``highest``, and
-``lower_is_better`` states whether the scores are errors. Items may have a ``weight``, with the
-scalar coordinate ``weights_are``, as well as clusters and slices
+Item scores are an ``xr.Dataset`` with the variable ``item_score`` ([classifier,] item), where NaN
+marks a missing score. Known limits of the scale are stored in the scalar coordinates ``lowest`` and
+``highest``, and ``lower_is_better`` states whether the scores are errors. Items may have a
+``weight``, with the scalar coordinate ``weights_are``, as well as clusters and slices
 (`bayescm.evidence.clusters_and_slices`).
 
-If a judge scored every item, its scores are ``judge_score``, and ``item_score`` is NaN for items
-that people did not score.
+If a judge scored every item, its scores are the variable ``judge_score``, and ``item_score`` is NaN
+for items that people did not score.
 """
 
 from collections.abc import Mapping, Sequence
@@ -78,8 +78,8 @@ def from_item_scores(
     Return item scores of one or more systems as evidence.
 
     An item score is a number such as the nDCG or reciprocal rank of a query, or the Dice
-    coefficient or average precision of an image. Marks on a rubric, ratings by a judge and errors
-    of a regression are item scores, too.
+    coefficient or average precision of an image. Rubric scores, ratings by a judge and regression
+    errors are item scores, too.
 
     Parameters
     ----------
@@ -120,13 +120,14 @@ def from_item_scores(
           the inverse of its sampling probability. The scale of the weights does not matter.
     missing : {"drop pairs", "worst"}, optional
         How to treat missing scores. By default they raise an error. ``"drop pairs"`` uses the items
-        that all systems have. To compare two systems on their common items, select these two.
-        ``"worst"`` uses the worst score of ``range``.
+        for which all systems have a score. To compare two systems on their common items, select
+        these two. ``"worst"`` uses the worst score of ``range``.
     judge : array_like, shape (n,), mapping or str, optional
         Second score of every item, such as a language model's rating, if ``scores`` are human
         scores with NaN for unscored items. The scored items must be a random sample. The judge may
-        be biased or use another scale: its mean over all items only corrects for the selection of
-        scored items. Takes the same forms as ``scores`` or, for a DataFrame, the name of a column.
+        be biased or use another scale, because its scores are only used to adjust for the
+        difference between the scored items and all items. Takes the same forms as ``scores`` or,
+        for a DataFrame, the name of a column.
 
     Returns
     -------
@@ -137,8 +138,8 @@ def from_item_scores(
     ValueError
         If a score is missing (and ``missing`` is not given), outside the range or infinite. If an
         item occurs twice, or systems have scores of different items. If a column of a DataFrame
-        contains row names or row numbers. If an item is a summary row, such as ``all`` of
-        trec_eval.
+        contains row names or row numbers. If an item is a summary row, such as ``all`` in the
+        output of trec_eval.
     TypeError
         If scores are not numeric.
 
@@ -253,7 +254,7 @@ def _from_wide(scores, item, columns):
 
 
 def _have_index(scores):
-    """Check whether the scores of each system are labelled by item."""
+    """Return whether the scores of each system are labelled by item."""
     return all(isinstance(values, pd.Series | xr.DataArray) for values in scores.values())
 
 
@@ -306,12 +307,12 @@ def _from_long(frame, item, system, score, columns):
 _NAME_THE_ITEMS = "pass item={name} if these are the items, or leave the column out"
 # Names that other programs give to the mean or sum over all items.
 _SUMMARIES = ("all", "mean", "average", "avg", "amean", "total", "sum", "overall")
-# Tolerance for values that other programs round to four digits.
+# Tolerance for values that other programs round to four decimal places.
 _ROUNDED = 5.1e-5
 
 
 def _check_no_summary_row(table):
-    """Raise an error if an item is the mean or sum of the others, by its name and value."""
+    """Raise an error if the name and value of an item show that it summarises the others."""
     for place, label in enumerate(table["item"].values.tolist()):
         if str(label).strip().lower() not in _SUMMARIES or table.sizes["item"] < 3:
             continue
@@ -344,7 +345,7 @@ def _by_item(values, codes, items):
 
 
 def _names_columns(key, name):
-    """Check whether the argument contains names of columns rather than columns."""
+    """Return whether the argument contains names of columns rather than columns."""
     if key != "by":
         return isinstance(name, str)
     if isinstance(name, Mapping):
@@ -523,7 +524,7 @@ def _with_columns(evidence, *, group, by, weights, weights_are):
 
 
 def is_item_scores(evidence: Any) -> bool:
-    """Check whether evidence is item scores."""
+    """Return whether evidence consists of item scores."""
     return isinstance(evidence, xr.Dataset) and "item_score" in evidence
 
 
@@ -571,11 +572,11 @@ def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
     return evidence.assign(item_score=scores.transpose(*dims))
 
 
-_FEWEST_SCORED = 8  # minimum number of human scores to estimate the correction of a judge
+_FEWEST_SCORED = 8  # minimum number of human scores to estimate the correction for a judge
 
 
 def _check_judged(evidence):
-    """Raise an error if a judge is combined with clusters or weights, or scores are too few."""
+    """Raise an error if a judge has clusters, weights or too few human scores."""
     if clusters_of(evidence) is not None or "weight" in evidence:
         raise fail(
             "A judge cannot be combined with clusters or weights of items",
@@ -620,7 +621,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
     """
     Return item scores in the form stored by a ledger, dims (item).
 
-    A batch without a range takes the range of earlier batches.
+    A batch without a range uses the range of earlier batches.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Class labels: allowed values, their order, and the positive one of two."""
+"""Class labels: allowed values, order, and the positive class."""
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
     Parameters
     ----------
     labels : list
-        Labels that occur in ``actual``, in the order of a categorical if it is one.
+        Labels that occur in ``actual``, in the order of its categories if it is categorical.
     present : iterable
         Labels that occur in ``actual`` or in the predictions.
     actual : array
@@ -44,7 +44,7 @@ def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
         for pair in BINARY:
             if set(present) <= set(pair):
                 return np.array(pair)
-    if not isinstance(actual, pd.Categorical):  # which defines the order itself
+    if not isinstance(actual, pd.Categorical):  # a categorical defines its own order
         labels = sorted(labels, key=lambda label: (type(label).__name__, label))
     return as_labels(labels)
 
@@ -127,7 +127,8 @@ def check_exact(name: str, numbers: np.ndarray) -> None:
     """Raise an error if integers stored as floats are too large to be exact."""
     if numbers.dtype.kind != "f":
         return
-    # Above this limit, floats do not distinguish integers: nmant digits are stored, one is implied.
+    # Above this limit, floats cannot represent all integers: nmant bits of the mantissa are stored,
+    # and one is implied.
     start = 2.0 ** (np.finfo(numbers.dtype).nmant + 1)
     large = numbers[np.abs(numbers) >= start]
     if large.size:
@@ -185,7 +186,7 @@ def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
 
 
 def is_default_index(index: pd.Index) -> bool:
-    """Check whether an index is the pandas default, 0, 1, 2, ...."""
+    """Return whether an index is the pandas default, 0, 1, 2, ...."""
     bare = isinstance(index, pd.RangeIndex) and index.name is None
     return bare and (index.start, index.step) == (0, 1)
 

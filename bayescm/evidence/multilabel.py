@@ -1,9 +1,9 @@
 """
-Multilabel evidence: the labels that each example has, and the labels that were predicted.
+Multilabel evidence: the actual labels and the predicted labels of each example.
 
 Multilabel evidence is an ``xr.Dataset`` with the boolean variables ``actual`` (example, label) and
-``predicted`` ([classifier,] example, label). The scores of labels are ``label_score``, with the
-dimensions of ``predicted``. Examples may have clusters and slices
+``predicted`` ([classifier,] example, label). The optional variable ``label_score`` contains the
+scores of the labels, with the dimensions of ``predicted``. Examples may have clusters and slices
 (`bayescm.evidence.clusters_and_slices`), and a ``weight`` with the scalar coordinate
 ``weights_are``.
 """
@@ -105,9 +105,9 @@ def from_multilabel(
     ------
     ValueError
         If an indicator is missing or neither 0 nor 1, or a score is missing or infinite. If labels
-        or lengths differ, a label occurs twice, or lists could be labels or indicators. Also if the
-        labels of an example are a sequence, such as the tags of words, which `from_item_counts`
-        supports.
+        or lengths differ, a label occurs twice, or it is ambiguous whether lists contain labels or
+        indicators. Also if the labels of an example are a sequence, such as the tags of words,
+        which `from_item_counts` supports.
     TypeError
         If the input is neither indicators nor label sets.
 
@@ -155,7 +155,7 @@ def from_multilabel(
 
 
 def _matrices(tables, labels):
-    """Return a boolean matrix of each table, and their common labels."""
+    """Return a boolean matrix for each table, and the labels common to all tables."""
     of_sets = {name: _is_sets(name, table) for name, table in tables.items()}
     if len(set(of_sets.values())) > 1:
         kinds = {name: "sets" if sets else "indicators" for name, sets in of_sets.items()}
@@ -188,7 +188,7 @@ def _matrices(tables, labels):
 
 
 def _is_sets(name, table):
-    """Check whether a table contains the labels of each example rather than indicators."""
+    """Return whether a table contains the labels of each example rather than indicators."""
     if isinstance(table, str | Mapping) or (
         not hasattr(table, "shape") and not isinstance(table, Iterable)
     ):
@@ -299,7 +299,8 @@ def _labels_of(row):
     return row if isinstance(row, AbstractSet) else list(row)
 
 
-# Tags of words in named entity recognition: B-PER begins a name, I-PER is inside, O is outside.
+# Tags of words in named entity recognition: B-PER begins a name, I-PER continues it, and O is
+# outside.
 _TAG = re.compile(r"O|[BIESLU]-.+")
 
 
@@ -385,7 +386,7 @@ def _scores(evidence, scores, several):
 
 
 def is_multilabel(evidence: Any) -> bool:
-    """Check whether evidence is multilabel."""
+    """Return whether an object is multilabel evidence."""
     return isinstance(evidence, xr.Dataset) and all(
         name in evidence.data_vars and "label" in evidence[name].dims
         for name in ("actual", "predicted")

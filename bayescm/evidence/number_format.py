@@ -1,9 +1,10 @@
 """
 Number formats in text files: decimal and thousands separators.
 
-``1.000`` is a thousand in some countries and one in others, and a file does not say which. By
-default numbers have a decimal point and no thousands separator. `NumberFormat` stores another
-convention. `may_have_thousands` finds columns whose points are ambiguous.
+``1.000`` is a thousand in some countries and one in others, and files do not record which
+convention they use. By default, numbers have a decimal point and no thousands separator.
+`NumberFormat` stores another convention. `may_have_thousands` finds columns whose points are
+ambiguous.
 """
 
 import re
@@ -18,8 +19,8 @@ _DECIMAL = (".", ",")
 _THOUSANDS = (".", ",", " ", "'", "_", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}")
 # Numbers whose point may separate thousands. They do not begin with 0.
 _GROUPED = r"[+-]?[1-9]\d{0,2}\.\d{3}"
-# If there are integers of at least this size without a point, numbers such as 1.250 are probably
-# thousands.
+# If there are integers of at least this size without a point, the point in numbers such as 1.250
+# probably separates thousands.
 _HUNDRED = 100
 _THOUSAND = 1000
 # Tolerance for numbers with three decimals: 1000 times a float64 below 1000 deviates from an
@@ -28,7 +29,7 @@ _ROUNDING = 1e-6
 
 
 class NumberFormat(NamedTuple):
-    """Decimal and thousands separators, or None if unknown."""
+    """Decimal and thousands separators, or None if not specified."""
 
     decimal: str | None = None
     thousands: str | None = None
@@ -119,7 +120,7 @@ def number_format(decimal: str | None, thousands: str | None) -> NumberFormat:
 
 def may_have_thousands(texts: pd.Series) -> str | None:
     """
-    Return the first number with an ambiguous point, or None if some point is a decimal point.
+    Return the first number with a point if all points could separate thousands, or None.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def may_have_thousands(texts: pd.Series) -> str | None:
 
 
 def may_be_thousandths(numbers: pd.Series) -> bool:
-    """Check whether all fractional numbers are at least 1 and have at most three decimals."""
+    """Return whether all fractional numbers are from 1 to 1000 and have at most three decimals."""
     if numbers.dtype.kind != "f":
         return False
     values = numbers[np.isfinite(numbers)].to_numpy()
@@ -147,7 +148,7 @@ def may_be_thousandths(numbers: pd.Series) -> bool:
 
 
 def has_hundreds(numbers: pd.Series) -> bool:
-    """Check whether there are integers that suggest thousands separators in other numbers."""
+    """Return whether there are integers that suggest thousands separators in other numbers."""
     return bool(((numbers.abs() >= _HUNDRED) & (numbers % 1 == 0)).any())
 
 
@@ -155,7 +156,7 @@ def with_decimal_comma(texts: pd.Series) -> str | None:
     """
     Return the first number with a decimal comma, or None.
 
-    The result is None unless all fractional numbers have a decimal comma.
+    The result is None unless all values other than integers have a decimal comma.
 
     Examples
     --------

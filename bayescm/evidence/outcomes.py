@@ -65,8 +65,8 @@ def from_classifiers(
     actual : array_like, shape (n,)
         True labels: strings, integers or booleans, without missing values.
     predictions : mapping or iterable of pairs
-        Name and predictions of each classifier, shape (n,), in the order of ``actual``. A DataFrame
-        with one column per classifier is also accepted.
+        Name of each classifier and its predictions, shape (n,), in the order of ``actual``. A
+        DataFrame with one column per classifier is also accepted.
     labels : sequence, optional
         All class labels, in order. By default the sorted labels in ``actual``. Include classes that
         are absent from the sample.
@@ -191,7 +191,7 @@ def _encode(columns, labels, abstain):
 
 
 def _outcomes(codes):
-    """Return the outcome of every example, and one example of every outcome."""
+    """Return the index of the outcome of every example, and one example of every outcome."""
     outcome = np.zeros(codes.shape[1], np.int64)
     for row in codes:
         _, outcome = np.unique(outcome * (codes.max() + 1) + row, return_inverse=True)
@@ -246,7 +246,7 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     Raises
     ------
     TypeError, ValueError
-        If a part is missing, a count is invalid, or a label is unknown.
+        If a variable is missing, a count is invalid, or a label is unknown.
     """
     if not is_outcomes(evidence):
         got = name_of(evidence) or type(evidence).__name__
@@ -312,8 +312,8 @@ def combine_outcomes(members: Sequence[xr.Dataset], dim: str, names: list | None
     """
     Return outcomes of the same classifiers on several sets of examples, see `bayescm.combine`.
 
-    An outcome of one member has count 0 in all others. Unlabelled examples
-    (`bayescm.from_partly_labelled`) are combined in the same way.
+    Outcomes that occur in one member only have the count 0 in all other members. Unlabelled
+    examples (`bayescm.from_partly_labelled`) are combined in the same way.
     """
     if dim in ("classifier", "outcome", "label"):
         todo = "use another name, e.g. `dim='data_set'`, or pass all classifiers of "
@@ -358,7 +358,7 @@ def _side_by_side(tables, along, dim, names):
 
 
 def _answers_of_all(members, name):
-    """Return the concatenated predictions of all members, as dims and values."""
+    """Return the dimensions and values of the concatenated predictions of all members."""
     dims = members[0][name].dims
     return dims, np.concatenate([member[name].transpose(*dims).values for member in members], -1)
 
@@ -442,7 +442,7 @@ def arrays(outcomes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def marginal_matrices(weights, actual, predicted, classes: int) -> np.ndarray:
     """
-    Sum outcome weights to the confusion matrix of each classifier.
+    Sum the weights of outcomes to the confusion matrix of each classifier.
 
     Parameters
     ----------
@@ -507,8 +507,8 @@ def model_of_outcomes(
     Return the default model of outcomes.
 
     Classifiers are paired. If classifiers are compared in a cross-validation, they are paired fold
-    by fold. Without a comparison, folds and groups are pooled from the separate confusion matrix of
-    each classifier, because pairing is only used for comparisons.
+    by fold. Without a comparison, folds and groups are pooled separately for each classifier, from
+    its confusion matrices, because pairing is only used for comparisons.
     """
     if (model := model_of_keyword(keywords)) is not None:
         return DefaultModel(model, outcomes)

@@ -7,8 +7,8 @@ predicted) of the labelled examples by stratum. The coordinate ``unlabelled`` (.
 predicted) counts the other examples.
 
 For several classifiers, the evidence is outcomes by stratum, with ``counts`` (..., judge, outcome).
-Besides the coordinates of outcomes, there are ``unlabelled`` (..., judge, answers) and ``answered``
-(classifier, answers).
+In addition to the coordinates of outcomes, there are ``unlabelled`` (..., judge, answers) and
+``answered`` (classifier, answers).
 """
 
 import json
@@ -93,7 +93,7 @@ def from_partly_labelled(
     by: Mapping[str, Any] | None = None,
 ) -> xr.DataArray | xr.Dataset:
     """
-    Return counts of examples labelled by a judge, and some of them by people.
+    Return counts of examples that are all labelled by a judge, and some by people.
 
     Use this if labels are expensive, but a model or heuristic can judge every example. The human
     labels correct the errors of the judge.
@@ -103,7 +103,7 @@ def from_partly_labelled(
     actual : array_like, shape (n,)
         True labels, missing (None, NaN or NA) for examples that nobody labelled.
     predicted : array_like, shape (n,), or mapping of these, optional
-        Predictions of a classifier, or of several classifiers by name, to `compare` them. Without
+        Predictions of a classifier, or of several classifiers by name to `compare` them. Without
         predictions, the judge's labels are used as predictions (the scalar coordinate
         ``classified`` records this). The measure of interest is then usually ``"prevalence"``, the
         true proportion of the positive class.
@@ -146,8 +146,8 @@ def from_partly_labelled(
     Warns
     -----
     UserWarning
-        If the judge never varies or does not help, if many examples are in strata without labels,
-        or if a slice has no labels.
+        If the judge gives all examples the same label or does not improve the estimates, if many
+        examples are in strata without labels, or if a slice has no labels.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def from_partly_labelled_counts(
     ----------
     labelled : array_like, shape (C, C) or (J, C, C)
         Confusion matrix of the labelled examples, with actual classes in rows. If there is a judge
-        besides the classifier, one matrix for each judge's label.
+        in addition to the classifier, one matrix for each label of the judge.
     unlabelled : array_like, shape (C,) or (J, C)
         Number of unlabelled examples with each prediction.
     labels, positive
@@ -293,6 +293,7 @@ def judgements(
         Column ``judge`` with the name of the stratum, and column ``predicted``. With several
         classifiers, one column ``predicted_NAME`` per classifier.
     seen : ndarray of bool, shape (n,)
+        Mask of the labelled examples.
     """
     columns = {"actual": actual, "predicted": predicted, "judge": judge, "design": design}
     check_row_order(columns)
@@ -340,7 +341,7 @@ def _check_transfer(transfer, predicted, abstain):
 
 
 def _human_labels(actual):
-    """Return the human labels, and which examples have one (n,)."""
+    """Return the human labels, and a mask (n,) of the examples that have one."""
     actual = as_sequence(actual)
     check_one_axis("actual", actual)
     truth = pd.Series(actual).reset_index(drop=True)
@@ -366,7 +367,7 @@ def _classified(predicted, judge, values, n, labels, abstain):
 
 
 def _is_labels(judge, values, labels, abstain):
-    """Check whether the judge's labels are classes, so that they can be right or wrong."""
+    """Return whether the judge's labels are classes, so that they can be right or wrong."""
     if isinstance(judge, Mapping) or is_score(judge) or pd.isna(pd.Series(judge)).any():
         return False
     answers = set(pd.unique(np.asarray(column("judge", judge)))) - {abstain}
@@ -419,7 +420,7 @@ def _all_classes(values, answers, labels, abstain):
     return classes
 
 
-# Reserved names, which a leading dimension of such evidence cannot have.
+# Reserved names, which are not allowed for leading dimensions of partly labelled evidence.
 TAKEN = ("fold", "repeat", "classifier", "judge", "outcome", "label", "answers")
 
 
@@ -440,7 +441,7 @@ def outcomes_of(
     ----------
     values : array
         Labels of the labelled examples.
-    seen : ndarray of bool, shape (n,)
+    is_labelled : ndarray of bool, shape (n,)
         Mask of the labelled examples.
     predicted : mapping of str to array_like (n,)
     strata : (ndarray of int (n,), list of str)
@@ -549,7 +550,7 @@ def combine_partly_labelled(
 
 
 BINS = 5  # maximum number of bins of a score
-LABELS_A_BIN = 10  # number of human labels for each bin beyond the second
+LABELS_A_BIN = 10  # number of human labels per bin, if there are more than two bins
 
 
 def strata(
@@ -589,7 +590,7 @@ def strata(
 
 
 def _part(name, values, size, labels):
-    """Return one judge's labels as a categorical, or raise an error if some are missing."""
+    """Return the labels of a judge, or the values of a design variable, as a categorical."""
     values = as_sequence(values)
     check_one_axis(name, values)
     if is_score(values):
@@ -644,14 +645,14 @@ def _missing(name, number):
 
 
 def is_score(values: Any) -> bool:
-    """Check whether a judge's output consists of fractional numbers."""
+    """Return whether a judge's output contains fractional numbers."""
     array = _numbers(values)
     with np.errstate(invalid="ignore"):
         return array.dtype.kind == "f" and bool((array % 1 > 0).any())
 
 
 def _numbers(values):
-    """Return labels as an array, with objects that are all numbers converted to floats."""
+    """Return labels as an array, converted to floats if they are objects that are all numbers."""
     array = np.asarray(values)
     if array.dtype.kind != "O":
         return array
@@ -661,7 +662,7 @@ def _numbers(values):
 
 
 def _bin_scores(scores, bins):
-    """Return the bin of every score, with separate bins for frequent values such as 0."""
+    """Return the bin of every score. Equal scores have the same bin."""
     edges = np.quantile(scores, np.linspace(0, 1, bins + 1))
     if (np.diff(edges) > 0).all():
         return pd.qcut(scores, bins, labels=False)
@@ -675,7 +676,7 @@ def _bin_scores(scores, bins):
 
 def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return outcomes by stratum: the combination of the labels of judge and classifiers.
+    Return outcomes by stratum, a combination of the labels of the judge and the classifiers.
 
     Returns
     -------
@@ -732,16 +733,16 @@ def pooled_strata(evidence: xr.DataArray | xr.Dataset) -> tuple[np.ndarray, np.n
 
 def warn_of_judge(labelled: np.ndarray, others: np.ndarray, *, varies: bool) -> None:
     """
-    Warn if a judge does not help, or if labels and examples are in different strata.
+    Warn if a judge does not help, or if many examples are in strata without labels.
 
     Parameters
     ----------
-    known : ndarray, shape (K, C)
+    labelled : ndarray, shape (K, C)
         Labelled examples of each stratum by true class.
     others : ndarray, shape (K,)
         Unlabelled examples of each stratum.
     varies : bool
-        Whether the judge's label varies.
+        Whether the judge's label differs between examples.
     """
     sizes, size = labelled.sum(-1), labelled.sum(-1) + others
     if not varies:
@@ -767,11 +768,12 @@ def warn_of_judge(labelled: np.ndarray, others: np.ndarray, *, varies: bool) -> 
 
 def equivalent_labels(labelled: np.ndarray, others: np.ndarray) -> float:
     """
-    Return the number of random labels that would estimate class proportions as precisely.
+    Return the number of random labels that would be as precise without the judge.
 
     The variance of the stratified estimate is compared with the variance of a simple one at the
-    same class proportions. Half a label is added to each stratum. One label per stratum is
-    subtracted for estimating its class proportions, so that a useless judge is worth nothing.
+    same class proportions. Half a label is added to each stratum. One label is subtracted for each
+    stratum with labels, because its class proportions must be estimated, so that a useless judge
+    gives no more than the actual number of labels.
     """
     sizes, size = labelled.sum(-1), labelled.sum(-1) + others
     share = size / size.sum()
@@ -861,12 +863,12 @@ def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | N
 
 
 def is_partly_labelled(evidence: Any) -> bool:
-    """Check whether evidence contains unlabelled examples."""
+    """Return whether evidence contains unlabelled examples."""
     return isinstance(evidence, xr.DataArray | xr.Dataset) and "unlabelled" in evidence.coords
 
 
 def has_strata(evidence: Any) -> bool:
-    """Check whether evidence is partly labelled, with strata of a judge."""
+    """Return whether evidence is partly labelled, with strata by a judge."""
     return is_partly_labelled(evidence) and "judge" in evidence.dims
 
 
@@ -973,7 +975,7 @@ def as_batch(evidence: xr.DataArray | xr.Dataset, like: xr.DataArray | None = No
 
 
 def partly_labelled_of(table: xr.DataArray) -> xr.DataArray:
-    """Return the partly labelled examples of counted patterns, dims (..., pattern)."""
+    """Return partly labelled examples, given the counts (..., pattern) of their patterns."""
     labels = table.attrs["labels"]
     patterns = [json.loads(text) for text in table["pattern"].values.tolist()]
     judges = sorted({judge for judge, _, _ in patterns}) or ["all"]
@@ -1013,8 +1015,8 @@ def labelled_by_stratum(tables: xr.DataArray) -> ChangeStatistic:
     """
     Return the labelled examples of each stratum by true class, (T, K, C).
 
-    A change is a change in the distribution of the true class, given the labels of judge and
-    classifier.
+    A change is a change in the distribution of the true class, given the labels of the judge and
+    the classifier.
     """
     counts = partly_labelled_of(tables).values
     numbers = counts.swapaxes(-1, -2).reshape(len(counts), -1, counts.shape[-1])

@@ -42,7 +42,7 @@ def from_predictions(
     abstain : label, optional
         Label that marks an abstention, such as ``"refused"``, ``"unparsable"`` or -1. Measures are
         then computed from the answered examples, and ``coverage`` is their proportion. The measures
-        ``accuracy_of_all``, ``recall_of_all`` and ``f1_of_all`` count abstentions as errors.
+        ``accuracy_of_all``, ``recall_of_all`` and ``f1_of_all`` treat abstentions as errors.
     by : mapping of str to array_like (n,), optional
         Leading dimensions, e.g. ``{"fold": fold}``. Other common names are repeat, classifier,
         group and step. With ``fold``, each example is assumed to be tested once per repeat, and the
@@ -71,11 +71,13 @@ def from_predictions(
         fold is empty. If indexes of pandas objects have the same labels in a different order. If
         weights are fractional and ``weights_are`` is not given.
 
-    Notes ----- With importance weights, counts are scaled so that their sum is Kish's effective
-    sample size. The coordinate ``effective`` is the effective number of examples in each cell (see
-    the model ``importance_weighted``). The coordinate ``heaviest`` is the largest weight in each
-    class, on the scale of the counts. Results carry a caution if a cell weighs less than two such
-    examples.
+    Notes
+    -----
+    With importance weights, counts are scaled so that their sum is Kish's effective sample size.
+    The coordinate ``effective`` is the effective number of examples in each cell (see the model
+    ``importance_weighted``). The coordinate ``heaviest`` is the largest weight in each class, on
+    the scale of the counts. Results include a caution if the total weight of a cell is less than
+    twice the largest weight.
 
     Examples
     --------

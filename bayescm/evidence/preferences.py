@@ -7,8 +7,8 @@ the two systems, and ``classifier`` names all systems. The scalar coordinate ``o
 whether the left system was shown first. Otherwise the systems of a pair are in the order of
 ``classifier``.
 
-Votes in clusters also have the variables ``vote_pair`` and ``vote_winner`` (vote), the position of
-each vote in the table, and the coordinate ``group`` (vote), its cluster.
+For votes in clusters, the variables ``vote_pair`` and ``vote_winner`` (vote) contain the position
+of each vote in the table, and the coordinate ``group`` (vote) contains its cluster.
 """
 
 import json
@@ -91,15 +91,16 @@ def from_preferences(
         all recognised names.
     ordered : bool, optional
         Whether the left system was shown first, so that the advantage of its position is estimated.
-        By default True if some pair of systems was seen in both orders. A table of wins has no
-        order.
+        By default True if some pair of systems was seen in both orders. A table of wins does not
+        record the order.
     group : str or array_like, shape (n,), optional
         Cluster of each vote, such as the prompt or the voter. Votes in the same cluster are not
         treated as independent.
     weights : str or array_like, shape (n,), optional
-        Number of votes that each row represents, an integer.
+        Integer number of votes that each row represents.
     ties : DataFrame or array_like (K, K), optional
-        Number of ties of each pair of systems, a symmetric table. Only with a table of wins.
+        Symmetric table with the number of ties between each pair of systems. Requires a table of
+        wins.
 
     Returns
     -------
@@ -111,7 +112,7 @@ def from_preferences(
     ------
     ValueError
         If an outcome is missing or unknown. The message lists unknown outcomes, which are never
-        counted as ties. If a system is compared with itself or has no name, there are fewer than
+        treated as ties. If a system is compared with itself or has no name, there are fewer than
         two systems, or a number of votes is negative or fractional.
 
     See Also
@@ -187,8 +188,8 @@ def from_rankings(
     Raises
     ------
     ValueError
-        If a ranking contains a system twice, a rank is missing or not a number, or no ranking has
-        two systems.
+        If a ranking contains a system twice, a rank is missing or not a number, or no ranking
+        contains two systems.
 
     Examples
     --------
@@ -248,7 +249,7 @@ def _wide_ranks(table, item, system, rank):
 
 
 def _is_square(votes):
-    """Check whether a table contains wins: rows and columns are the same systems."""
+    """Return whether a table is a table of wins, with the same systems in rows and columns."""
     if isinstance(votes, pd.DataFrame):
         return votes.shape[0] == votes.shape[1] and list(votes.index) == list(votes.columns)
     return np.ndim(votes) == 2
@@ -493,7 +494,7 @@ def _of_counts(names, left, right, counts, ordered):
 
 
 def is_preferences(evidence: Any) -> bool:
-    """Check whether evidence is votes on pairs of systems."""
+    """Return whether evidence consists of votes on pairs of systems."""
     return (
         isinstance(evidence, xr.Dataset)
         and "vote_count" in evidence
@@ -675,7 +676,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
     ordered, patterns = bool(evidence["ordered"]), []
     for left, right in zip(evidence["left"].values, evidence["right"].values, strict=True):
         for winner in WINNERS:
-            if not ordered and left > right and winner != "tie":  # same order in all
+            if not ordered and left > right and winner != "tie":  # all batches use the same order
                 winner = "left" if winner == "right" else "right"
             pair = [left, right] if ordered else sorted([left, right])
             patterns.append([*map(str, pair), winner])
@@ -684,7 +685,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 
 
 def preferences_of(table: xr.DataArray) -> xr.Dataset:
-    """Return the votes of counted patterns, dims (pattern)."""
+    """Return votes, given the counts (pattern) of their patterns."""
     first, second, code = _places_of_patterns(table)
     names = np.array(table.attrs["systems"], object)
     todo = "use `window=` instead of `forgetting=`"
@@ -714,7 +715,7 @@ def outcomes_by_pair(tables: xr.DataArray) -> ChangeStatistic:
     """
     Return the outcomes of the votes on each pair in each batch, (T, pairs, 3).
 
-    A change is a change in the outcomes, given the pairs. A batch may contain different pairs.
+    A change is a change in the outcomes, given the pairs. Batches may contain different pairs.
     """
     first, second, code = _places_of_patterns(tables)
     names = len(tables.attrs["systems"])

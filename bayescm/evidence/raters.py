@@ -37,7 +37,7 @@ from bayescm.evidence.patterns import (
 from bayescm.evidence.resampling import resample_counts
 from bayescm.validate import check_row_order, fail, suggest
 
-FEW_GOLD = 5  # minimum number of gold labels; a few may all be hard examples
+FEW_GOLD = 5  # minimum number of gold labels for a warning, because fewer may all be hard examples
 
 
 def from_raters(
@@ -57,10 +57,11 @@ def from_raters(
 
     Parameters
     ----------
-    raters : mapping of str to array_like, shape (n,) or (n, k), or a table with a column each
+    raters : mapping of str to array_like, shape (n,) or (n, k), or DataFrame
         Labels of each rater, missing (None, NaN or NA) for unrated examples. A rater who rated
-        examples repeatedly has k columns. Alternatively, a DataFrame with one row per label and
-        columns named task, worker and label, or synonyms such as item, annotator and rating.
+        examples repeatedly has k columns. A DataFrame can have one column per rater. Alternatively,
+        a DataFrame with one row per label and columns named task, worker and label, or synonyms
+        such as item, annotator and rating.
     predicted : mapping of str to array_like, shape (n,), optional
         Predictions of classifiers, which are treated like raters.
     gold : array_like, shape (n,), optional
@@ -68,9 +69,9 @@ def from_raters(
         ``gold``, ``predicted`` and ``group`` are mappings or Series by task.
     group : array_like, shape (n,), optional
         Population of each example. If the prevalence differs between populations but the error
-        rates do not, two raters and two populations are identifiable.
+        rates do not, the error rates of two raters can be identified from two populations.
     labels : sequence, optional
-        All class labels. By default the labels that occur, sorted.
+        All class labels. By default, the sorted labels that occur.
     positive : label, optional
         Positive class. By default inferred if the labels are {0, 1} or {False, True}.
 
@@ -95,8 +96,9 @@ def from_raters(
     Warns
     -----
     UserWarning
-        If there are three raters and no gold labels. Their errors are then assumed to be
-        independent, which cannot be tested. Also if the raters contradict the gold labels.
+        If there are no gold labels, and only three raters, or two raters and several populations.
+        The errors of the raters are then assumed to be independent, which cannot be tested. Also if
+        the raters contradict the gold labels.
 
     Examples
     --------
@@ -180,7 +182,7 @@ def _by_pattern(votes, sure, populations, raters, classes):
 
 
 def _by_rater(frame, item, rater, label):
-    """Return the labels (n, k) of each rater from rows, and the items in order of appearance."""
+    """Return the labels (n, k) of each rater, and the items in order of appearance."""
     for name in (item, rater):
         if frame[name].isna().any():
             todo = "fill it in, or leave these rows out"
@@ -232,7 +234,7 @@ def _by_name(columns):
 
 def _column(name, values):
     """Return labels (n, k) as objects, with None for missing labels."""
-    if isinstance(values, list | tuple):  # lists of lists have several labels of an example
+    if isinstance(values, list | tuple):  # inner lists are repeated labels, but tuples are an error
         check_plain_labels([label for label in values if isinstance(label, tuple)])
     table = pd.DataFrame(values)
     array = table.astype(object).where(table.notna(), None).to_numpy()
@@ -250,7 +252,7 @@ def _column(name, values):
 
 
 def _labels(arrays, labels, positive):
-    """Return the classes, with the positive one of two last."""
+    """Return the classes. With two classes, the positive one is last."""
     if labels is None:
         distinct = {
             label for array in arrays for label in array.ravel().tolist() if label is not None
@@ -312,7 +314,7 @@ def _groups(group, size):
 
 
 def _check_design(evidence):
-    """Check that the error rates are identified, and warn if dependence is untestable."""
+    """Raise an error if the error rates are not identified; warn if dependence is untestable."""
     if (evidence["gold"] >= 0).any():
         return
     votes = evidence["votes"].sum("predicted") > 0
@@ -468,7 +470,7 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
 
 
 def ratings_of(table: xr.DataArray) -> xr.Dataset:
-    """Return the ratings of counted patterns, dims (pattern)."""
+    """Return ratings, given the counts (pattern) of their patterns."""
     labels, raters = table.attrs["labels"], table.attrs["raters"]
     table = table[table.values > 0]
     votes = np.zeros((len(raters), table.size, len(labels)), np.int64)

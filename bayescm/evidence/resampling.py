@@ -2,7 +2,7 @@ r"""
 Resampling of a pilot to test sets of another size, with uncertain proportions of its units.
 
 The proportions of the pilot's units in the population have the posterior of the Bayesian bootstrap
-(Rubin 1981), where :math:`w_i` is the number of identical units:
+(Rubin 1981), where :math:`w_i` is the number of units of kind :math:`i` in the pilot:
 
 .. math:: \pi \sim \mathrm{Dirichlet}(w_1, \ldots, w_m), \qquad
           x \mid \pi \sim \mathrm{Multinomial}(n, \pi).

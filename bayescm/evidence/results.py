@@ -2,9 +2,9 @@
 Results of several classifiers on several data sets, for any measure and run.
 
 Results are an ``xr.Dataset`` with ``result`` (data_set, classifier, run), where NaN marks a missing
-run. The scalar coordinate ``measured`` is the name of the measure. ``test_share``, the size of a
-test set divided by the total size of test and training set, is the assumed correlation between
-runs.
+run. The scalar coordinate ``measured`` is the name of the measure. The scalar coordinate
+``test_share``, the size of a test set divided by the total size of test and training set, is the
+assumed correlation between runs.
 """
 
 from collections.abc import Mapping
@@ -59,11 +59,12 @@ def from_results(
           the outcomes of each data set, or for evidence with dimensions ``data_set``,
           ``classifier`` and ``fold``.
 
-        Runs with the same name share their training and test examples. Missing rows and NaN are
-        missing runs.
+        Runs with the same name are assumed to share their training and test examples. Missing rows
+        and NaN are missing runs.
     measure : str, optional
-        Name of the measure or, for a long table, the column with the scores. Names of the
-        catalogue, such as ``"error_rate"``, also determine which direction is better.
+        Name of the measure or, for a long table, the column with the scores. Names in the catalogue
+        of measures, such as ``"error_rate"``, also determine whether higher or lower results are
+        better.
     data_set, classifier : str
         Names of the columns of data sets and classifiers.
     test_share : float, optional
@@ -79,7 +80,8 @@ def from_results(
     ------
     ValueError
         If a column, or the name of a data set, classifier or run, is missing. If a run occurs
-        twice, there are fewer than two runs, or ``test_share`` is neither given nor known.
+        twice, there are fewer than two runs, or ``test_share`` is neither given nor can be
+        inferred.
 
     Examples
     --------
@@ -243,7 +245,7 @@ def _long(table, measure, data_set, classifier, runs):
 
 
 def is_results(evidence: Any) -> bool:
-    """Check whether evidence is results of classifiers on data sets."""
+    """Return whether evidence consists of results of classifiers on data sets."""
     return isinstance(evidence, xr.Dataset) and "data_set" in evidence.dims
 
 

@@ -91,15 +91,15 @@ def from_scores(
     actual : array_like, shape (n,)
         True labels.
     scores : array_like or mapping of str to array_like
-        Scores, which are higher for examples that are more likely positive. Probabilities, logits
-        and any other numbers are allowed, and so are ties and infinite scores. Shape (n,) for two
-        classes, or (n, C) for more, with one column per class. A mapping contains the scores of
-        several classifiers on the same examples.
+        Scores, which are higher for examples that are more likely to be positive. Probabilities,
+        logits and any other numbers are allowed, and so are ties and infinite scores. Shape (n,)
+        for two classes, or (n, C) for more, with one column per class. A mapping contains the
+        scores of several classifiers on the same examples.
     positive : label, optional
-        Positive class, for two classes. By default inferred if the labels are {0, 1} or
+        Positive class, if there are two classes. By default inferred if the labels are {0, 1} or
         {False, True}.
     labels : sequence, optional
-        Classes, in the order of the columns of the scores. By default sorted.
+        Classes, in the order of the columns of the scores. By default, the sorted labels.
     weights : array_like, shape (n,), optional
         Weight >= 0 of each example.
     weights_are : {"counts", "importance"}, optional
@@ -107,14 +107,15 @@ def from_scores(
 
         - ``"counts"``: the weight is the number of examples that a row represents.
         - ``"importance"``: the weight is inversely proportional to the sampling probability of the
-          example. The scale of the weights does not matter. The examples of a class then count as
-          Kish's effective number, and the classes count by their weights.
+          example. The scale of the weights does not matter. Each class then contributes Kish's
+          effective number of examples, and the proportions of the classes are determined by the
+          sums of their weights.
     fold : array_like, shape (n,), optional
         Cross-validation fold of each example. Curves are then computed fold by fold, since the
         scores of different models may not be comparable (see `pool_folds`).
     by : mapping of str to array_like (n,), optional
-        ``{"group": site}`` gives each group separate curves, areas and comparisons.
-        ``{"fold": fold}`` is the same as ``fold=fold``.
+        With ``{"group": site}``, each group has separate curves, areas and comparisons. ``{"fold":
+        fold}`` is the same as ``fold=fold``.
 
     Returns
     -------
@@ -151,7 +152,7 @@ def build_scores(
     name: str = "scores",
     **slices: Any,
 ) -> xr.Dataset:
-    """Return scores of examples in slices (see `slices_of`), not yet validated."""
+    """Return scores that are not yet validated, in folds or groups (see `slices_of`)."""
     check_row_order({"actual": actual, name: scores, "weights": weights, **slices})
     truth = _truth(actual)
     classes = as_labels(_classes_of(truth) if labels is None else labels)
@@ -306,7 +307,7 @@ def _same_length(name, values, n):
 
 
 def _check_name(scores, coords, classes):
-    """Raise an error if a column has the name of the class that is not positive."""
+    """Raise an error if a column is named after the class that is not positive."""
     for columns_of in scores.values() if isinstance(scores, Mapping) else [scores]:
         frame = columns_of.to_frame() if isinstance(columns_of, pd.Series) else columns_of
         if "positive" not in coords or not isinstance(frame, pd.DataFrame):
@@ -492,7 +493,7 @@ def _starts(edges):
 
 
 def _scores(column, starts):
-    """Return the scores, or the lower ends of their bins, of which none may be missing."""
+    """Return the scores or the lower ends of their bins. Raise an error if a bin is missing."""
     if starts is None:
         return column.to_numpy()
     if (column == 0).any():
@@ -603,8 +604,8 @@ def from_probabilities(
     positive, labels, weights, weights_are, fold
         As in `from_scores`.
     group : array_like, shape (n,), optional
-        Site, patient or year of each example. Calibration by group is partially pooled, see
-        :func:`bayescm.models.hierarchical_calibration`.
+        Group of each example, such as its site, patient or year. Calibration by group is partially
+        pooled, see :func:`bayescm.models.hierarchical_calibration`.
     by : mapping of str to array_like (n,), optional
         ``{"group": site}`` or ``{"fold": fold}``, the same as ``group=site`` or ``fold=fold``.
     clip : float, optional
@@ -690,8 +691,7 @@ def as_probabilities(evidence: xr.Dataset) -> xr.Dataset:
     Raises
     ------
     TypeError, ValueError
-        If the evidence is not probabilities, has more than two classes or folds, or has a fixed
-        prevalence.
+        If the evidence is not probabilities, has more than two classes, or has folds or groups.
     """
     evidence = as_forecasts(evidence)
     _check_two(evidence)
@@ -797,7 +797,7 @@ def at_prevalence(evidence: Any, prevalence: Any) -> Any:
 
     Use this if the classifier will be applied to a population with another class balance.
     Precision, accuracy and F1 change, whereas recall, specificity and the ROC curve do not. The
-    default model of counts becomes ``fixed_totals`` with this prevalence.
+    default model of counts is then ``fixed_totals``, with this prevalence.
 
     Parameters
     ----------
@@ -816,8 +816,9 @@ def at_prevalence(evidence: Any, prevalence: Any) -> Any:
     Raises
     ------
     ValueError
-        If the prevalence is not a proportion, two classes have no positive one, or the evidence is
-        partly labelled or contains outcomes of several classifiers.
+        If the prevalence is not a proportion, neither of two classes is positive, counts have
+        importance weights or abstentions, or the evidence is partly labelled or contains outcomes
+        of several classifiers.
 
     Examples
     --------
@@ -1108,8 +1109,8 @@ def forecast_table(
     Parameters
     ----------
     actual : array_like, shape (n,), or Dataset
-        True labels of two classes, one of which may be absent from a batch. Or evidence of one
-        classifier, as returned by :func:`bayescm.from_probabilities` or
+        True labels of two classes, one of which may be absent from a batch. Alternatively, evidence
+        of one classifier, as returned by :func:`bayescm.from_probabilities` or
         :func:`bayescm.from_scores`.
     forecasts : array_like, shape (n,)
         Forecasts of the positive class.
@@ -1227,7 +1228,7 @@ def _as_class_forecasts(evidence, edges, like):
 
 
 def class_forecasts(table: xr.DataArray) -> xr.Dataset:
-    """Return the probabilities of counted patterns, dims (pattern), with the counts as weights."""
+    """Return probabilities, weighted by the counts (pattern) of their patterns."""
     table = table[table.values > 0]
     if table.dtype.kind == "f" and (table.values != np.round(table.values)).any():
         raise fail(

@@ -1,4 +1,4 @@
-"""Fold or group of every example, for evidence that supports one of the two."""
+"""Fold or group of every example, for evidence that supports only one of the two."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -94,8 +94,8 @@ def check_classes(evidence: xr.Dataset) -> None:
     """
     Raise an error unless each fold or group has examples in and outside each class.
 
-    With probabilities of several classes, a class may have no examples at all: the Brier score and
-    the log loss do not need them.
+    With probabilities of several classes, a class may have no examples at all, because the Brier
+    score and the log loss do not require any.
     """
     truth = evidence["actual"].values
     several = "class" in evidence.dims

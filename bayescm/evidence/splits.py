@@ -59,7 +59,7 @@ def labels_of(y):
 
 
 def splits_of(cv, X, y, groups, random_state):
-    """Return training and test indices of every split. K folds are stratified and keep groups."""
+    """Return the training and test indices of every split. Groups are kept together."""
     check_row_order({"X": X, "y": y, "groups": groups})
     if groups is not None:
         _, names = factorize("groups", column("groups", groups))  # checks for missing groups
@@ -88,7 +88,7 @@ def _splitter(cv, y, random_state, groups):
 
 
 def repeats_and_folds(tests, size):
-    """Return repeat and fold of every split. A repeat ends when all examples were tested."""
+    """Return the repeat and fold of every split. A repeat ends once all examples were tested."""
     repeat, times_tested = [], np.zeros(size, int)
     for test in tests:
         repeat.append(int(times_tested.min()))
@@ -105,7 +105,7 @@ def repeats_and_folds(tests, size):
 
 
 def split_design(splits, labels):
-    """Return number of folds, test and training proportions, and whether totals are fixed."""
+    """Return the number of folds, test and training shares, and whether class totals are fixed."""
     share = sum(len(test) for _, test in splits) / (len(splits) * len(labels))
     times_tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(labels))
     codes = np.unique(labels, return_inverse=True)[1]
@@ -122,8 +122,8 @@ def split_design(splits, labels):
 
 
 def _nearest_repeats(splits, share):
-    """Return the closest number of whole cross-validations that divides the number of splits."""
-    # Models of repeats need the same number of folds in each repeat, hence the divisor.
+    """Return the number of repeats closest to splits * share that divides the number of splits."""
+    # The number must be a divisor, because models of repeats need the same number of folds in each.
     possible = [repeats for repeats in range(1, splits // 2 + 1) if splits % repeats == 0]
     return min(possible, key=lambda repeats: abs(np.log(repeats / (splits * share))))
 
@@ -233,13 +233,13 @@ def _deal(X, y, parts, stratify, rng):
             )
         order = order[np.argsort(np.unique(np.asarray(y), return_inverse=True)[1][order])]
     part = np.empty(size, int)
-    # Continuing across classes keeps the parts equal in size.
+    # The numbering continues across classes, so that the parts have equal sizes.
     part[order] = np.arange(size) % parts
     return part
 
 
 def slices_of_rows(by, X, y, groups=None):
-    """Return the slice (n,) of every example on each dimension, or raise an error."""
+    """Return the slice (n,) of every example along each dimension."""
     if by is None:
         return {}
     check_row_order({"X": X, "y": y, "by": by})

@@ -13,8 +13,8 @@ Sums of sums, including discounted ones, are evidence of the same type, which
 
 Restricted to a partition of the scale, a Dirichlet process is a Dirichlet distribution of the
 proportions of its parts (Ferguson 1973). The rule `change` detects changes in these proportions.
-The parts contain about a quarter or, at the ends, an eighth of the items of the first batches
-(`cut_points`), and have half a pseudo-item each.
+Each of the two middle parts contains about a quarter of the items of the first batches, and each of
+the four outer parts an eighth (`cut_points`). The prior of each part is half a pseudo-item.
 
 References
 ----------
@@ -34,10 +34,10 @@ from bayescm.validate import fail
 
 _FIRST = 40  # minimum number of items to define the parts of the scale
 # Quantiles at which the scale is divided. Among 2, 3, 4 and 6 parts, with 1 / K or half a
-# pseudo-item each, these detect two changes soonest: one item in seven falls to the worst score, or
-# all scores fall by a quarter of a standard deviation. They take 4 to 13 batches of 50, compared
-# with 8 to 39 for two parts. These are medians of 60 streams in each of three populations,
-# excluding one whose worst score is the most frequent.
+# pseudo-item each, these quantiles detect two changes soonest: one item in seven falls to the worst
+# score, or all scores fall by a quarter of a standard deviation. Detection takes 4 to 13 batches of
+# 50 items, compared with 8 to 39 for two parts. These are medians of 60 streams from each of three
+# populations, excluding a population whose worst score is the most frequent.
 _SHARES = (0.125, 0.25, 0.5, 0.75, 0.875)
 _PSEUDO_ITEMS_OF_A_PART = 0.5
 # Rules of alarms for sums over items.
@@ -78,9 +78,9 @@ def cut_points(batches: Sequence[np.ndarray]) -> np.ndarray:
     """
     Return the cut points of the scale, from the scores of the items in the first batches.
 
-    A cut is between two scores that occur among at least the first 40 items, where the proportion
-    of items below is closest to 1/8, 1/4, 1/2, 3/4 and 7/8. If all scores are equal, the items
-    below and above this score are separate parts.
+    The first batches are those that contain the first 40 items. The cuts are between neighbouring
+    scores, where the proportion of items below the cut is closest to 1/8, 1/4, 1/2, 3/4 and 7/8. If
+    all scores are equal, the items below and above this score are separate parts.
     """
     if not len(batches):
         return np.zeros(0)
@@ -113,7 +113,7 @@ def check_one_system(evidence: xr.Dataset) -> None:
 
 def items_in_order(names: pd.Index, values: np.ndarray) -> tuple[Any, np.ndarray]:
     """
-    Return the names of items and their order, which is reproducible if a batch is sent again.
+    Return the names of items and their order, which is the same if a batch is sent again.
 
     Named items are sorted by name. Unnamed items are sorted by their values (n,) or (n, k), and
     numbered.

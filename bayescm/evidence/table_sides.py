@@ -1,5 +1,5 @@
 """
-Orientation of confusion tables: which axis is the truth, judged by the names of the axes.
+Orientation of confusion matrices: which axis is the truth, judged by the names of the axes.
 
 Other programs write predictions in rows about as often as in columns. Reading a table the wrong way
 round swaps precision and recall. `sides_of` decides by the names of the axes, and `described`
@@ -19,8 +19,8 @@ from bayescm.validate import fail
 _TRUTH = {"actual", "actuals", "truth", "true", "ytrue", "reference", "gold", "observed", "real"}
 _GUESS = {"hat", "yhat", "ypred", "ŷ", "forecast", "guess", "guessed", "estimated", "classified"}
 _GUESS_STEM = "pred"  # predicted, prediction, preds, ...
-# These words identify a side only if no certain word occurs: `label` alone is the truth, and so is
-# `true_label`.
+# These words identify a side only if the name contains none of the words above: `label` alone
+# denotes the truth, but `predicted_label` does not.
 _MOSTLY_TRUTH = {"y", "ytest", "label", "labels", "target", "class", "disease", "condition"}
 _MOSTLY_TRUTH |= {"diagnosis", "status", "outcome", "expected", "annotation", "annotated"}
 _MOSTLY_GUESS = {"test", "model", "classifier", "output", "system", "algorithm", "answer", "result"}
@@ -41,7 +41,7 @@ _AUTOMATIC = re.compile(r"(row|col)_\d+")
 
 
 class Sides(NamedTuple):
-    """Role and name of the rows and columns, and whether the names settle the roles."""
+    """Roles and names of the rows and columns, and whether the names determine the roles."""
 
     down: str
     across: str
@@ -218,7 +218,7 @@ def warn_of_names(sides: Sides, todo: str, stacklevel: int) -> None:
 
 def described(counts: xr.DataArray, sides: Sides) -> str:
     """
-    Return a sentence on the orientation of a table, with the four cells of two classes.
+    Return a sentence on the orientation of a table, with the four cells if there are two classes.
 
     Examples
     --------

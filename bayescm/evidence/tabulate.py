@@ -17,7 +17,7 @@ from bayescm.evidence.labels import (
 )
 from bayescm.validate import check_by, check_choice, check_counts, fail, suggest, unmasked
 
-MAX_LABELS = 5000  # more distinct values must be scores or identifiers
+MAX_LABELS = 5000  # maximum number of distinct labels; larger sets are scores or identifiers
 WEIGHTS = ("counts", "importance")
 DIMS = ("fold", "repeat", "classifier", "group", "step", "batch")
 RESERVED = ("actual", "predicted", "bound", "class", "chain", "draw", "model", "dataset")
@@ -128,7 +128,7 @@ def _numeric_labels(name, array):
     if missing.any():
         raise _missing(name, missing)
     array = array.to_numpy() if not isinstance(array, np.ndarray) else array
-    with np.errstate(invalid="ignore"):  # infinity; rejected below, because it differs
+    with np.errstate(invalid="ignore"):  # infinity changes, and is rejected below
         whole = array.real.astype(bool if array.dtype.kind == "b" else np.int64)
     if (whole != array).any():
         todo = "pass scores to `from_scores`, or apply a threshold first"
@@ -194,7 +194,7 @@ def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str
 def _axis(name, values):
     """Return a leading axis, with sorted values."""
     array = column(name, values)
-    if array.dtype == bool:  # `sel` would treat booleans as a mask
+    if array.dtype == bool:  # `sel` would treat boolean labels as a mask
         array = array.astype(int)
     codes, values = factorize(name, array)
     check_no_missing_text(values, f"a value of {name}", "drop these examples, or rename it")
@@ -241,7 +241,7 @@ def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
     if (codes < 0).any():
         raise _missing(name, np.asarray(codes < 0))
     check_plain_labels(labels, f"labels of {name}")
-    dates = getattr(labels.dtype, "kind", "O") in "mM"  # tolist() turns some into integers
+    dates = getattr(labels.dtype, "kind", "O") in "mM"  # tolist() turns some dates into integers
     return codes, list(labels) if dates else labels.tolist()
 
 

@@ -73,7 +73,7 @@ class _ShortLines(io.RawIOBase):
 
 @contextmanager
 def plainly(path: Path) -> Iterator[None]:
-    """Convert errors of file access to readable errors."""
+    """Convert errors that occur while reading a file to errors with advice for users."""
     try:
         yield
     except DAMAGED as problem:

@@ -16,7 +16,7 @@ from bayescm.evidence.counts import (
 from bayescm.evidence.folds import FOLDS
 from bayescm.validate import fail
 
-# Number of draws whose cell probabilities are checked, and the largest error of their sum.
+# Number of draws whose cell probabilities are checked, and the tolerance for their sum.
 _CHECKED = 20
 _TOLERANCE = 1e-6
 
@@ -32,7 +32,7 @@ def with_positive_class(evidence: Any, label: Any = None) -> Any:
         result of ``pm.sample``, the positive class is taken from ``is_positive``, which the models
         store. Other evidence is returned unchanged.
     label : optional
-        Positive class, which overrides the one of the evidence.
+        Positive class, which overrides the positive class of the evidence.
 
     Raises
     ------
@@ -115,7 +115,8 @@ def estimands_by_name(variables: Mapping[str, Sequence[Hashable]]) -> dict[str, 
     if parameter is None:
         return {}
     estimands = {"parameter": parameter, "predictive": parameter}
-    # If there is one parameter per group, it is neither the population of groups nor a new group.
+    # If there is one parameter per group, it describes neither the population of groups nor a new
+    # group.
     of_members = any(
         {*variables[parameter]} > {*variables[name]}
         for name in ("theta_new", "theta_typical")
@@ -145,7 +146,7 @@ def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list[Hashable]:
     """Return the dimensions of cell probabilities over which a measure is averaged."""
     if "estimands" in tree.attrs:
         kept: Sequence[Hashable] = attribute_dims(tree, "batch")
-    else:  # from pm.sample: average over folds and dims that counts lack
+    else:  # from pm.sample: average over folds, and over dims that are missing from the counts
         data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
         counts = set(data["counts"].dims if "counts" in data else cells.dims) - set(FOLDS)
         kept = [dim for dim in cells.dims if cells.name == "theta" or dim in counts]

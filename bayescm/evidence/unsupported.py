@@ -31,7 +31,7 @@ class Unsupported(NamedTuple):
     reason: str
 
 
-# Results contain no measure of a single classifier.
+# Reason why results do not support measures of a single classifier.
 NO_LEVEL = (
     "Results describe differences between classifiers. The level of a single classifier depends on "
     "the choice of the data sets and has no posterior distribution"
