@@ -1,4 +1,4 @@
-"""The catalogue of models: each is one file of plain PyMC that imports nothing of bayescm."""
+"""The catalogue of models: each is one file of plain PyMC that imports nothing from bayescm."""
 
 from bayescm.models.averaged_folds import averaged_folds
 from bayescm.models.binormal import binormal

@@ -32,22 +32,22 @@ The measure of the run is the mean over the items of the unbiased estimate :math
 answers (`bayescm.measures.attempts`).
 
 *Items in groups* use the weighted likelihood bootstrap (Newton & Raftery 1994). Each draw weights
-whole groups by gamma variables. Their shape is chosen so that means vary like a t distribution
-(`bayescm.inference.bayesian_bootstrap`). The EM algorithm (`bayescm.inference.em`) then maximises
-the likelihood of the mixture. The rates are on a grid, and the pseudo-items of the prior have gamma
-weights. If the rates of items were sampled one by one, the variation between groups would be too
-small.
+whole groups by gamma variables. Their shape is chosen so that means have the variance of a t
+distribution (`bayescm.inference.bayesian_bootstrap`). The EM algorithm (`bayescm.inference.em`)
+then maximises the likelihood of the mixture. The rates are restricted to a grid, and the
+pseudo-items of the prior have gamma weights. If the rates of items were sampled one by one, the
+variation between groups would be too small.
 
 *Several systems on the same items.* Each system has the same posterior as if it were evaluated
 alone. The draws of the population are reordered (Schefzik, Thorarinsdottir & Gneiting 2013) to
 match a joint posterior of all systems. This is the Bayesian bootstrap of the observed rates of
-correct answers, with weights of the items. Half a pseudo-item is at each end, and all systems share
-two pseudo-items of disagreement.
+correct answers, with weights of the items. There are a / 2 pseudo-items at each end, and all
+systems share two pseudo-items of disagreement.
 
-One new item is one of the n items or, with the probability :math:`\alpha / (n + \alpha)`, a
-pseudo-item, for all systems. Each system's rate at the item is sampled given its own answers. In a
-proportion of the draws, all systems have the same quantile of their rates. The proportion is chosen
-so that the covariance of the rates over the items equals the covariance of the observed rates. At a
+One new item is one of the n items or, with probability :math:`a / (n + a)`, a pseudo-item, for all
+systems. Each system's rate at the item is sampled given its own answers. In a proportion of the
+draws, all systems have the same quantile of their rates. The proportion is chosen so that the
+covariance of the rates over the items equals the covariance of the observed rates. At a
 pseudo-item, all systems have the rate 0, the rate 1, or the component of the same rank.
 
 References
@@ -87,22 +87,21 @@ from bayescm.posteriors.sliced_items import SlicedItems
 from bayescm.validate import fail
 
 # Default number of draws. The errors of the ends of a 95% interval are then below a tenth of a
-# standard deviation. This was measured for differences of 100 to 5,000 items with 4 and 8 answers,
-# with four seeds each.
+# standard deviation, for differences between systems on 100 to 5,000 items with 4 or 8 answers.
 _DRAWS = 4000
 _AT_ONCE = 2e6  # largest number of values in an array, 16 MB
 # Fewer groups of items are rejected. With four or fewer, the prior, which is worth one group, has a
 # weight of a fifth or more. For fewer than six items without groups, a caution is added. With five
-# items that are always correct or always wrong, the coverage of pass@4 of all items is 0.80
-# (docs/results/small_evidence.csv).
+# items that are always correct or always wrong, the coverage of pass@4 for the population of items
+# is 0.80 (docs/results/small_evidence.csv).
 _FEWEST = 5
 _FEW_ITEMS = 6
 
 COMPONENTS = 24  # components of a mixture of rates
 COMPONENTS_WITH_WAYS = 48  # components of a mixture of rates and of patterns of wrong answers
 END = 0.02  # prior share of each of the rates 0 and 1
-# Patterns of wrong answers: a single one, a common one among others, a few equal ones, and hardly
-# any repetition.
+# Patterns of wrong answers: a single wrong answer, a common one among others, a few equally likely
+# ones, and hardly any repetition.
 WRONG = (
     Wrong(1.0, 1),
     Wrong(0.5, 1),
@@ -118,14 +117,15 @@ CHAINS = 100
 BURN = 40  # discarded sweeps at the start of a chain
 THIN = 2  # sweeps per draw of a chain
 # Settings for items in groups.
-GRID = 101  # rates of the grid, at distances below the width of the likelihood of 1,000 attempts
-VOTES_GRID = 21  # rates of the grid with patterns of wrong answers
-_STEPS = 40  # of EM
-_STEPS_WRONG = 120  # EM steps with patterns of wrong answers
+# Number of rates. Their distances are below the width of the likelihood of 1,000 attempts.
+GRID = 101
+VOTES_GRID = 21  # number of rates with patterns of wrong answers
+_STEPS = 40  # number of EM steps
+_STEPS_WRONG = 120  # number of EM steps with patterns of wrong answers
 # Smaller values would only slow EM down.
 _LEAST_LIKELIHOOD = 1e-12
 _LEAST_ITEMS = 1e-20
-_EFFECTIVE_SHARE = 0.4  # effective proportion of the draws
+_EFFECTIVE_SHARE = 0.4  # effective number of draws, relative to the number of draws
 # Log probability that replaces -inf, so that items without a possible pattern still have a
 # component.
 _IMPOSSIBLE = -1e4
@@ -146,7 +146,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Poste
         Attempts from :func:`bayescm.from_attempts`. Items in groups are resampled by group. Slices
         have separate posteriors.
     concentration : float, default 1
-        Prior pseudo-items, > 0. The proportion 1/25 of them has the rates 0 and 1.
+        Number of prior pseudo-items, > 0. A proportion of 1/25 of them has the rate 0 or 1.
 
     Returns
     -------
@@ -225,7 +225,7 @@ def check_reach(measure: Callable, reach: int, *, of_all_items: bool) -> None:
 
 
 def _few_items(items: int, concentration: float, estimated: str) -> list[str]:
-    """Return a caution about results for other items from few items."""
+    """Return a caution if there are too few items for results about other items."""
     if estimated == "share_item" or items >= _FEW_ITEMS:
         return []
     others = "a new item" if estimated == "share_new" else "the population of items"
@@ -357,7 +357,7 @@ class SingleAnswers(SlicedItems):
         *,
         of: str = "parameter",
     ) -> Distribution | None:
-        """Return the difference of the means of two systems, or None for groups."""
+        """Return the distribution of the difference between the means of two systems, or None."""
         self._check_estimand(of)
         check_reach(measure, self.reach, of_all_items=True)
         dims = slice_dims(self.evidence)
@@ -461,7 +461,7 @@ class RepeatedItems(Posterior):
 
     @cached_property
     def template(self):
-        """The dim of the systems, if any."""
+        """Labels of the systems, if any."""
         return (
             LabelTemplate()
             if self.names is None
@@ -599,7 +599,7 @@ class RepeatedItems(Posterior):
         Return the distribution of the rates in draws of mixtures.
 
         Its weights have shape (S, K, M). A measure such as pass@k is a mean with these weights. One
-        new item has a single rate, so that pass@k varies like the items.
+        new item has a single rate, so that its pass@k varies as much as the items do.
         """
         votes, weight = mixtures.way is not None, mixtures.weight
         if self.estimands[of] == "share_new":
@@ -837,8 +837,8 @@ class RepeatedItemsBySlice(SlicedItems):
     evidence : Dataset
         Attempts of all slices.
     posteriors : list of RepeatedItems or None
-        Posterior of each slice; slices of several dims are in C order. None for a slice without
-        items, whose results are NaN.
+        Posterior of each slice; slices along several dimensions are in C order. None for a slice
+        without items, whose results are NaN.
     """
 
     measured_variable = "attempts"
@@ -864,7 +864,7 @@ class RepeatedItemsBySlice(SlicedItems):
 
     @property
     def values_per_draw(self):
-        """The largest memory use of one slice, because slices are sampled one by one."""
+        """The largest number of values of one slice, because slices are sampled one by one."""
         return max(posterior.values_per_draw for posterior in filter(None, self.posteriors))
 
     def draws_by_default(self, of, *, joint=False):
@@ -981,7 +981,7 @@ def _grid_shares(grid, mu, rho):
     edges = np.sin((angle[1:] + angle[:-1]) / 2) ** 2
     first, second = binomial_mixture.base(mu, rho)
     below = betainc(first[:, None], second[:, None], edges)
-    # Avoids negative values from rounding.
+    # Rounding could give negative values.
     between = np.maximum(np.diff(below, axis=1, prepend=0, append=1), 0)
     shares = (1 - 2 * END) * between
     shares[:, [0, -1]] += END
@@ -996,6 +996,6 @@ def _wrong_counts(answer):
 
 
 def _log_ways(answer):
-    """Return the log probability (I, J) of the equalities of wrong answers, per pattern."""
+    """Return the log probability (I, J) of the equalities of wrong answers for each pattern."""
     counts = _wrong_counts(answer)
     return np.maximum(np.stack([wrong.alike(counts) for wrong in WRONG], axis=1), _IMPOSSIBLE)

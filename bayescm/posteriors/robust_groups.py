@@ -13,15 +13,16 @@ the groups have the distribution
 **Likelihood.** The likelihood of :math:`m, \tau, \omega` is a product over the groups of integrals
 over x. They are computed by the trapezoidal rule with even steps h. For a normal density with the
 standard deviation s, its relative error is 2 exp(-2 (pi s / h)**2) (Trefethen & Weideman, 2014).
-All integrals, for all groups and parameters, are then one matrix product. If :math:`\tau` is
-smaller than the steps, Gauss-Hermite sums are used instead.
+All integrals, for all groups and parameters, are then computed as one matrix product. If
+:math:`\tau` is smaller than the steps, Gauss-Hermite sums are used instead.
 
 **Posterior.** The log likelihood is computed at nodes of m, log(tau + constant) and logit(omega).
-The nodes are narrowed down to the posterior, and a cubic spline interpolates between them. With the
-prior, it gives the posterior masses of small cells. A draw selects a cell by its mass and a uniform
-point within it. The draws are quasi-random, with each of the three coordinates conditional on the
-previous ones (`quasi_random`). The logits of the groups are sampled by inverting the distribution
-function on the grid.
+The nodes are narrowed down to the posterior, and a cubic spline interpolates between them. Combined
+with the prior, the spline gives the posterior masses of small cells. For each draw, a cell is
+selected with its mass as probability, and a point within the cell is sampled uniformly. The draws
+are quasi-random, with each of the three coordinates conditional on the previous ones
+(`quasi_random`). The logits of the groups are sampled by inverting the distribution function on the
+grid.
 
 References
 ----------
@@ -65,7 +66,7 @@ def robust_groups(
     """
     Return the posterior of the matrices of groups with a few outliers.
 
-    Use it to find out which groups are bad and how far groups are apart.
+    Use it to find out which groups deviate from the others, and how far apart the groups are.
 
     Parameters
     ----------
@@ -77,10 +78,11 @@ def robust_groups(
         Scale > 0 of the half-normal prior of the standard deviation between ordinary groups, on the
         logit scale. Half of the prior has a scale of 1/25 of this value.
     deviation : float, default 1.2
-        Typical distance > 0 of a deviating group, up or down, on the logit scale.
+        Typical distance > 0 of a deviating group from the ordinary groups, up or down, on the logit
+        scale.
     prevalence : float, optional
         Known proportion of the positive class in the population, inside (0, 1). Default: the scalar
-        coord ``prevalence``, if any.
+        coordinate ``prevalence``, if any.
 
     Returns
     -------
@@ -134,8 +136,8 @@ class RobustGroups(HierarchicalGroups):
 
     sampling_method = "quadrature"
     how = "draws by quadrature on a grid"
-    # Quantiles from the cells have errors of a thousandth of a 95% interval, like those from this
-    # number of draws.
+    # Quantiles from the cells have errors of a thousandth of the length of a 95% interval, as with
+    # this number of independent draws.
     effective_draws = 2e5
     deviation: float
 
@@ -159,7 +161,7 @@ class IndependentRates:
     cells : ndarray, shape (G, 2, 2)
         Counts of the groups.
     totals : ndarray, shape (G, 2)
-        Effective number of examples of each class, which inform the prevalence.
+        Effective number of examples of each class, from which the prevalence is estimated.
     concentration : ndarray, shape (2, 2)
         Prior pseudo-counts of the typical group.
     spread, deviation : float
@@ -237,13 +239,13 @@ class IndependentRates:
 _COARSE_STEP = 0.12  # in logits
 _FINE_STEP = 0.4  # in standard errors of the most precise group
 _TAIL = 8.0  # distance in logits that the grid extends beyond the groups
-# Smaller deviations, in standard errors of that group, are not visible in the data.
+# Smaller deviations, in standard errors of the most precise group, have no visible effect.
 _NO_DEVIATION = 0.02
 _NORMAL_NODES = 7  # number of Gauss-Hermite nodes, for spreads below one step
 
 # Prior, as in the model file.
 _NARROWER = 25  # half of the prior of tau is narrower by this factor
-_OUTLYING_B = 9.0  # the share of deviating groups is Beta(1, 9)
+_OUTLYING_B = 9.0  # the prior of the share of deviating groups is Beta(1, 9)
 
 # Ranges of the parameters in the search for the posterior.
 #
@@ -251,7 +253,7 @@ _OUTLYING_B = 9.0  # the share of deviating groups is Beta(1, 9)
 # is Beta(1, 9 + G), with probability 0.001 below this value.
 _RAREST = 1e-3
 _MOST_OUTLYING = 0.95  # largest share; prior probability 0.05**9 above it
-_WIDEST = 4.0  # largest spread, in scales of its prior; prior probability 6e-5 above it
+_WIDEST = 4.0  # largest spread, in units of its prior scale; prior probability below 6e-5 above it
 
 # Nodes of m are half a standard error of a group apart, within these bounds.
 _FEWEST_MIDDLE_NODES = 14
@@ -264,14 +266,14 @@ _LOWEST = 18.0
 _SHRUNK = 0.8  # the search ends when no axis would shrink below this factor
 _ROUNDS = 12  # largest number of rounds of the search
 
-# Width of the cells of m, in its narrowest standard deviation. It increases a standard deviation by
-# a factor of 1.001.
+# Width of the cells of m, in units of its smallest standard deviation. Uniform sampling within the
+# cells increases a standard deviation by a factor of 1.001.
 _MIDDLE_CELL = 0.15
 _FEWEST_MIDDLE_CELLS = 64
 _MOST_MIDDLE_CELLS = 800
 _SPREAD_CELLS = 4  # cells of tau per interval between nodes
-# Cells of omega per interval between nodes. The error of the lower bound of the population is 0.004
-# of the length of a 95% interval with four cells, and 0.0015 with eight.
+# Cells of omega per interval between nodes. The error of the lower end of a 95% interval for the
+# population is 0.004 of the length of the interval with four cells, and 0.0015 with eight.
 _OUTLYING_CELLS = 8
 _ROUGH_CELLS = 2  # cells of tau and omega during the search
 
@@ -402,7 +404,7 @@ class NormalMixtureRates:
         return logs + self.highest
 
     def _components(self, groups, likelihood, middle, spread):
-        """Return the likelihoods (P, g) of groups as ordinary and as deviating ones."""
+        """Return the likelihoods (P, g) of groups as ordinary and as deviating groups."""
         wide = self.wide(spread)
         alike, down, up = (
             self._average(groups, likelihood, middle + shift, sd)
@@ -457,7 +459,7 @@ class NormalMixtureRates:
             axes, surface = self._surface(box)
             edges = _edges(axes, [_ROUGH_CELLS * (len(axis) - 1) for axis in axes])
             log_likelihood = _spline(axes, surface, edges)
-            # Distant nodes may miss the maximum by a lot, but the spline does not.
+            # Widely spaced nodes may miss the maximum by a large amount, but the spline does not.
             missed = max(log_likelihood.max() - surface.max(), 0.0)
             logs = log_likelihood + self._log_prior(edges)
             plausible = logs > logs.max() - _LOWEST - missed
@@ -468,7 +470,8 @@ class NormalMixtureRates:
                     for ends, at in zip(edges, inside, strict=True)
                 ]
             )
-            # If the groups have no successes, the rate may be below all observed rates.
+            # Extend the range of m if it excludes plausible values. If the groups have no
+            # successes, for example, the rate may be below all observed rates.
             beyond = np.array([plausible[0].any(), plausible[-1].any()]) * np.ptp(box[0]) / 2
             closer[0] += beyond * [-1, 1]
             if not beyond.any() and (np.ptp(closer, axis=1) > _SHRUNK * np.ptp(box, axis=1)).all():
@@ -532,7 +535,8 @@ class NormalMixtureRates:
         """
         Return the log prior masses of the cells between edges of m, tau and omega.
 
-        The rate of m is beta. tau is an equal mixture of two half-normals, and omega is Beta(1, 9).
+        The priors of expit(m) and omega are beta distributions, and the prior of tau is an equal
+        mixture of two half-normal distributions.
         """
         (a, b), middle = self.prior, (edges[0][1:] + edges[0][:-1]) / 2
         first = a * middle - (a + b) * np.logaddexp(0, middle) - betaln(a, b)
@@ -571,7 +575,7 @@ class NormalMixtureRates:
         return {name: values[order] for name, values in drawn.items()}
 
     def _parameters(self, uniform):
-        """Return the parameters at uniform numbers (N, 3), each conditional on those before."""
+        """Return the parameters at uniform numbers (N, 3), each conditional on previous ones."""
         edges, mass = self.cells
         first, middle = _invert(mass.sum((1, 2))[None], np.zeros(len(uniform), int), uniform[:, 0])
         second, spread = _invert(mass.sum(2), first, uniform[:, 1])
@@ -603,10 +607,10 @@ class NormalMixtureRates:
     def draw_logits(
         self, parameters: dict[str, np.ndarray], number: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """Sample the groups' logits (N, G), `number[k]` rows for parameters k of K."""
+        """Sample the groups' logits (N, G), with `number[k]` rows for the k-th of K parameters."""
         ends = np.concatenate([[0], np.cumsum(number)])
         result = np.empty((ends[-1], len(self.hits)))
-        # A spread smaller than the steps has separate nodes.
+        # If the spread is smaller than two steps, ordinary groups have separate nodes.
         narrow = parameters["spread"] < 2 * self.step
         for groups, likelihood in self._chunks():
             root = np.sqrt(likelihood)
@@ -758,7 +762,8 @@ def _spline(axes, values, edges):
     from scipy.interpolate import CubicSpline
 
     for axis, (nodes, ends) in enumerate(zip(axes, edges, strict=True)):
-        # The spline is linear in the values. A matrix is much faster than a spline per line.
+        # The spline is linear in the values. One matrix product is much faster than a separate
+        # spline for each line.
         matrix = CubicSpline(nodes, np.eye(len(nodes)))((ends[1:] + ends[:-1]) / 2)
         values = np.moveaxis(np.tensordot(matrix, values, (1, axis)), 0, axis)
     return values

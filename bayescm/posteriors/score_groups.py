@@ -4,8 +4,8 @@ Groups of examples with scores or probabilities, separate or partially pooled.
 The separate posterior of a group uses only its own examples (`bayescm.posteriors.scores`,
 `calibration` or `dirichlet_calibration`). Three or more groups are partially pooled, like slices of
 items (`bayescm.posteriors.item_score_slices`). `bayescm.posteriors.hierarchical_calibration` pools
-only the calibration of the groups and not the spread of their forecasts. It would leave gaps in
-proper scores and areas equally noisy.
+only the calibration of the groups and not the spread of their forecasts. With that model, the gaps
+between groups in proper scores and areas would be as noisy as without pooling.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,9 +42,9 @@ def score_groups(evidence: xr.Dataset, *, spread: float | None = None) -> Poster
         From :func:`bayescm.from_scores` or :func:`bayescm.from_probabilities`, with groups.
     spread : float, optional
         Scale > 0 of the half-normal prior of the standard deviation between groups. The unit is the
-        range of the measure or, if the measure has no range, twice the standard deviation of
-        examples. By default, two groups are not pooled, and the scale is 0.5 for
-        three or more groups.
+        range of the measure or, if the measure has no range, twice the standard deviation of the
+        examples. By default, two groups are not pooled, and the scale is 0.5 for three or more
+        groups.
 
     Raises
     ------

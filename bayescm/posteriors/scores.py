@@ -10,11 +10,11 @@ prevalence has an independent beta distribution. The area under the curve is
 
 the probability that the positive of a random pair is in the higher slot, plus half the probability
 that both are in the same slot. Its first three moments are sums over the slots, and
-`area_distribution` is a distribution with these moments. Other measures, and several curves of the
-same examples, are sampled (`DirichletCurves`). Several classifiers, or several one-vs-rest
-problems, share a Dirichlet distribution of cells. The marginal distribution of each curve is the
-same as without the others. Areas of two classifiers are more closely correlated than their curves,
-see `bayescm.posteriors.roc.paired_areas`.
+`area_distribution` returns a distribution with these moments. Other measures, and several curves of
+the same examples, are sampled (`DirichletCurves`). Several classifiers, or several one-vs-rest
+problems, share a Dirichlet distribution over cells. The marginal distribution of each curve is the
+same as without the others. The areas of two classifiers are more closely correlated than their
+curves (see `bayescm.posteriors.roc.paired_areas`).
 
 References
 ----------
@@ -39,7 +39,7 @@ from bayescm.posteriors.roc.prevalence import class_weights, prevalence_distribu
 from bayescm.posteriors.roc.slots import Slots, block_bounds, block_weights, cells, slots_of
 from bayescm.validate import fail
 
-_GAMMAS_AT_ONCE = 2e7  # 160 MB
+_GAMMAS_AT_ONCE = 2e7  # largest number of gamma variates in memory (160 MB)
 
 
 def scores(
@@ -162,8 +162,8 @@ class SampleOfScores:
         """
         Return draws of each classifier's micro-averaged curve, of all (example, class) pairs.
 
-        The pairs of an example share its weight, so that they count as one observation, not as C.
-        The prevalence is exactly 1/C, because each example has one positive pair.
+        The pairs of an example share its weight, so that they are treated as one observation, not
+        as C. The prevalence is exactly 1/C, because each example has one positive pair.
         """
         return self.pooled.curves(size, rng, resolution=resolution)
 
@@ -321,7 +321,8 @@ class DirichletCurves:
     Attributes
     ----------
     slots : tuple of V Slots
-        Slots of each binary problem. A problem is a classifier and one class versus the rest.
+        Slots of each binary problem. A problem is to separate one class from the rest with one
+        classifier.
     weights : ndarray, shape (n,)
         Number of examples that each row represents.
     positive_class : ndarray of int, shape (V,)

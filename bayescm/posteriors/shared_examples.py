@@ -3,7 +3,7 @@ Joint draws of measures of classifiers that forecast or score the same examples.
 
 The classifiers share the bootstrap weights of the examples
 (`bayescm.inference.bayesian_bootstrap`). These weights ignore unobserved disagreement, so that the
-difference between two classifiers that differ in few examples would look certain. As for item
+difference between two classifiers that differ in few examples would look too certain. As for item
 scores, two shared pseudo-examples represent this disagreement. The value of an example for a
 measure :math:`T_k` of classifier k is
 
@@ -48,7 +48,7 @@ _FEWEST_EXAMPLES = 10
 
 class SharedExamples:
     """
-    Subset of the examples that the values of pseudo-examples are sampled from.
+    Subset of the examples, from which the values of pseudo-examples are sampled.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class SharedExamples:
 
     def moved(self, draws: np.ndarray, values: np.ndarray, pseudo: Disagreement) -> np.ndarray:
         """
-        Return draws of a measure after the pseudo-examples are added, (S, K).
+        Return draws (S, K) of a measure after the pseudo-examples are added.
 
         Parameters
         ----------

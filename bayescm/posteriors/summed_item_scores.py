@@ -6,9 +6,9 @@ have dims (..., statistic). With z the score rescaled from its range to [-1, 1],
 
     n,   sum z,   sum z**2,   sum z**3,   sum z**4,   and the number of items above each threshold.
 
-The distribution F of item scores is a Dirichlet process. There is half a pseudo-item at each known
-end of the range. Let A be the number of items and pseudo-items, m their mean, and mu_k their
-central moments. Then
+The distribution F of item scores is a Dirichlet process. By default, there is half a pseudo-item at
+each end of a known range. Let A be the number of items and pseudo-items, m their mean, and mu_k
+their central moments. Then
 
     proportion above a threshold   ~  Beta(above, A - above),
     mean of F                      has the mean m and the variance  mu_2 / (A + 1),
@@ -69,7 +69,7 @@ _FEW_ITEMS = 30
 
 def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
     """
-    Resolve the requested measures, which must follow from sums over items.
+    Resolve the requested measures, which must be computable from sums over items.
 
     The only measure of attempts is the mean, which equals pass@1.
 
@@ -79,8 +79,8 @@ def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
         If a measure is not a mean over the items.
     """
     of_attempts = like.attrs.get("unit_of_scores") == "attempts"
-    # The measure may already be resolved as a mean of item scores: the proportions of correct
-    # attempts.
+    # The measure may already be resolved as a mean of item scores, which are then the proportions
+    # of correct attempts.
     variable = ("attempts", "item_scores") if of_attempts else "item_scores"
     resolved = of_variable(measures, variable)
     if of_attempts:
@@ -128,7 +128,7 @@ def sums_of_batches(
         - ``z`` to ``z**4``: the sums of the powers of z;
         - ``at the lowest``, ``at the highest``: the number of items at each end of the range;
         - ``above 4`` or ``from 4``: the number of items above, or not below, each threshold;
-        - ``repeated``: the number of items that are also in an earlier batch, by their names;
+        - ``repeated``: the number of items that are also in an earlier batch, identified by name;
         - ``part 0``, ...: the number of items in each part of the scale.
 
         The attributes are the attributes of ``like`` and ``support``, which is the range or, if
@@ -379,7 +379,7 @@ def mean_of_next_items(
         E x_1**2 x_2 x_3  = (A mu_2**2 + 2 mu_4) / ((A + 1)(A + 2)),
         E x_1 x_2 x_3 x_4 = (3 A mu_2**2 + 6 mu_4) / ((A + 1)(A + 2)(A + 3)),
 
-    and each moment of the sum is the number of its terms times these.
+    and each moment of the sum is a sum of these expectations, multiplied by their numbers of terms.
 
     Examples
     --------

@@ -13,8 +13,8 @@ have dims (..., statistic). Most measures are ratios of sums over the examples i
   value of an example and q = 1. If the value is 0/0, q = 0 and the example is left out.
 
 The proportions g of the examples in the population have the distribution of the Bayesian bootstrap.
-The pseudo-examples are as in `bayescm.posteriors.multilabel`: half an example in each cell or, for
-means over examples, half an example at each end of the range. Then
+The pseudo-examples are as in `bayescm.posteriors.multilabel`: by default, half an example in each
+cell or, for means over examples, half an example at each end of the range. Then
 
     P(m <= x)  =  P(sum_i g_i u_i(x) <= 0),        u_i(x) = p_i - x q_i.
 
@@ -95,7 +95,7 @@ def monitored_measures(measures: Any, like: xr.DataArray) -> list[Measure]:
 
 
 def labels_of(like: xr.DataArray) -> list:
-    """Return the labels of a batch or of sums. Item counts have an empty list."""
+    """Return the labels of a batch or of sums. For item counts, the list is empty."""
     if "labels" in like.attrs:
         return like.attrs["labels"]
     return like.indexes["label"].tolist() if "label" in like.dims else []
@@ -142,7 +142,8 @@ def sums_of_batches(
 
         - ``items``: the number of examples;
         - ``f1_micro: p**a q**b``: the sums of powers, for each measure;
-        - ``f1_micro: p = 0``, ``f1_micro: p = q``: numbers of examples, for each measure;
+        - ``f1_micro: p = 0``, ``f1_micro: p = q``: the numbers of examples with these values, for
+          each measure;
         - ``part 0``, ...: the number of examples, grouped by the number of wrong labels.
 
         Two attributes have one value per measure. ``largest`` is the largest q. ``highest`` is the
@@ -175,7 +176,7 @@ def _power(measure, a, b):
 
 
 _Q = ": p**0 q**1"
-_AT_ENDS = (": p = 0", ": p = q")  # examples with these values only have the ratio 0, or 1
+_AT_ENDS = (": p = 0", ": p = q")  # if all examples have such values, the ratio is 0 or 1
 
 
 def _terms(measure, batch, labels):
@@ -265,7 +266,8 @@ class SummedLabels(SummedItems):
     ) -> "Beta | RatioOfMeans":
         """Return the distribution of a measure, shape (...). A proportion of one label is beta."""
         form = measure.form
-        # Other proportions are not beta variables, because the objects of an item are dependent.
+        # Other proportions are not beta variables, because the labels of an example and the objects
+        # of an item are dependent.
         of_one_label = isinstance(form, OverLabels) and form.how == "each" and form.labels
         if of_one_label and isinstance(form.measure.form, Proportion):
             powers = self.powers(measure)
@@ -328,7 +330,8 @@ class RatioOfMeans(Distribution):
     largest : float
         Largest q of an example, and upper limit of p.
     n : ndarray, optional
-        Number of further examples. If given, the distribution of the sample ratio in these.
+        Number of further examples. If given, the distribution is that of the sample ratio in these
+        examples.
     """
 
     powers: Mapping[tuple[int, int], np.ndarray]

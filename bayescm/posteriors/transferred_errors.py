@@ -12,8 +12,8 @@ counts L, unlabelled counts u and the pseudo-count a,
     \prod_k \Bigl(\sum_c \pi_c \theta_{ck}\Bigr)^{u_k}.
 
 With two classes, draws are exact (`Allocations`). With more classes, Gibbs sampling is used
-(`bayescm.inference.gibbs.latent_class`). If counts are fractional, or if two classes have too many
-examples for a convolution, importance sampling around the mode is used
+(`bayescm.inference.gibbs.latent_class`). If unlabelled counts are fractional, or if two classes
+have too many unlabelled examples for a convolution, importance sampling around the mode is used
 (`bayescm.inference.importance`). Point estimates use the maximum-likelihood prevalence at the
 labelled error rates, computed by EM (`bayescm.inference.em.mixture_weights`).
 
@@ -42,16 +42,16 @@ from bayescm.validate import check_counts, fail
 
 # Largest number of unlabelled examples for a convolution. The cost of a convolution is quadratic.
 _LARGEST = 10_000
-_FEW_EFFECTIVE = 300.0  # a warning is given if importance sampling has fewer effective draws
+_FEW_EFFECTIVE = 300.0  # a warning is issued if importance sampling has fewer effective draws
 _BOUND = 15.0  # limit of the absolute logits in the search for the mode
 # Settings of Gibbs sampling.
 _CHAINS = 400
-# Burn-in sweeps, multiplied by the ratio of unlabelled to labelled examples.
+# Number of burn-in sweeps, divided by the ratio of unlabelled to labelled examples.
 _BURN_PER_RATIO = 20
 _LEAST_BURN = 100
 _MOST_BURN = 2000
 _THIN = 10  # sweeps per draw
-# Autocorrelation above which a warning is given. It is five standard errors with 400 chains.
+# Autocorrelation above which a warning is issued. It is five standard errors with 400 chains.
 _CORRELATED = 0.25
 _PSEUDO_COUNT = 1e-6  # pseudo-examples of each class in the EM algorithm for the prevalence
 _STEPS = 500  # steps of the EM algorithm
