@@ -4,7 +4,8 @@ Direct posterior of `bayescm.models.dirichlet_calibration`: many classes.
 **The population** of forecasts and outcomes is sampled by the Bayesian bootstrap. Each example has
 a weight w_i ~ Gamma(1). Each class c also has two pseudo-examples, at its lowest and its highest
 forecast, with w ~ Gamma(1/(2C)). All pseudo-examples together are worth one example for any number
-of classes. Their scores lie within the range of the examples (`mean_score`).
+of classes. If any example is misclassified, their scores are clipped to the range of the scores of
+the examples (`ClassForecasts.mean_score`).
 
 For a class against the rest, the mean of its n_c examples must vary like a sample mean. This needs
 weights of shape 1 - 2/n_c (`bayescm.inference.bayesian_bootstrap.unbiased_shape`). They are a part
@@ -61,11 +62,11 @@ _END_EXAMPLES_OF_MEAN = 0.125
 # Shape of a weight in classes of one or two examples, because the shape of a gamma variable must be
 # positive.
 _LEAST_SHAPE = 0.1
-# Classes with this number of examples or more use the plain Bayesian bootstrap. Its spread of the
-# mean is then too small by 1%.
+# Classes with this number of examples or more use the plain Bayesian bootstrap. The standard
+# deviation of the mean is then 1% too small.
 _MANY_EXAMPLES = 100
-_FEW_EXAMPLES = 20  # smallest number of examples of a class with measured coverage
-_MOST_CLASSES = 20  # largest number of classes for recalibrating the whole forecast
+_FEW_EXAMPLES = 20  # smallest number of examples per class for which coverage was measured
+_MOST_CLASSES = 20  # largest number of classes for which the whole forecast is recalibrated
 
 
 def dirichlet_calibration(
@@ -137,7 +138,7 @@ class DirichletCalibration(OfForecasts):
         self._class_weights = class_weights(evidence, self.weight, self.code, len(self.labels))
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return cautions about rare classes, certain forecasts and uniform top labels."""
+        """Return cautions about rare classes, exact forecasts, heavy weights and top labels."""
         sentences = []
         absent = self.labels[self._totals == 0].tolist()
         if absent:
@@ -381,7 +382,8 @@ class LinearDeparture:
     spread : float
         Scale of the half-normal prior of the dependence between classes.
     shift : ndarray, shape (C,)
-        Log ratio of the class shares in the population and in the sample.
+        Logarithm of the share of each class in the population relative to the sample, up to a
+        constant.
     """
 
     logs: np.ndarray
@@ -479,7 +481,7 @@ class LinearDeparture:
         return at
 
     def _curvature(self, chance, design):
-        """Return minus the Hessian of the log likelihood in the departure's matrix."""
+        """Return minus the Hessian of the log likelihood with respect to the departure's matrix."""
         number, width = chance.shape[1], design.shape[1]
         curvature = np.empty((number, width, number, width))
         for row in range(number):
@@ -510,11 +512,11 @@ class LinearDeparture:
 
     def nearest(self, prob: float) -> np.ndarray | None:
         """
-        Return the matrix (C, C + 1) in a region that is closest to calibration.
+        Return the matrix (C, C + 1) that is closest to calibration in a region, or None.
 
-        The region contains the draws with the smallest Mahalanobis distances from their mean, in
-        the part of the departure that the probabilities identify. The result is None if the region
-        contains perfect calibration.
+        The region contains the proportion `prob` of the draws, with the smallest Mahalanobis
+        distances from their mean. The distance uses the part of the departure that the
+        probabilities identify. The result is None if the region contains perfect calibration.
         """
         matrices = self.sample.copy()
         matrices[..., 0] += self.shift
@@ -536,7 +538,7 @@ class LinearDeparture:
 
 
 def finite_log(probability: np.ndarray) -> np.ndarray:
-    """Return finite logs of probabilities (n, C). Zeros are below the others."""
+    """Return finite logs of probabilities (n, C). The logs of zeros are below all others."""
     with np.errstate(divide="ignore"):
         logs = np.log(probability)
     finite = logs[np.isfinite(logs)]
@@ -547,8 +549,9 @@ def _identified(matrices):
     """
     Return the part of matrices (S, C, C + 1) that probabilities identify, (S, C (C - 1)).
 
-    Adding the same values to all rows does not change the probabilities. Adding the same value to
-    all columns but the first does not either, because the standardised log forecasts sum to 0.
+    Adding the same values to all rows does not change the probabilities. Neither does adding the
+    same value to all entries of a row except the first, because the standardised log forecasts sum
+    to 0.
     """
     rows = (matrices - matrices[:, -1:])[:, :-1]
     across = rows[..., 1:] - rows[..., 1:].mean(axis=-1, keepdims=True)

@@ -18,15 +18,15 @@ class DirichletHierarchy:
     """
     Dirichlet distributions of class shares, of accuracies and of errors.
 
-    For each class, accuracy and errors have separate spreads: groups may differ in accuracy but
-    make the same kinds of errors.
+    For each class, accuracy and errors have separate spreads, because groups may differ in accuracy
+    but make the same kinds of errors.
 
     Parameters
     ----------
     cells : ndarray, shape (G, C, C)
         Counts of the groups.
     totals : ndarray, shape (G, C)
-        Effective number of examples of each class, which inform the class shares.
+        Effective number of examples of each class, from which the class shares are estimated.
     concentration : ndarray, shape (C, C)
         Prior pseudo-counts of the typical group.
     spread : float
@@ -63,7 +63,7 @@ class DirichletHierarchy:
         return min(hierarchy.parameters.effective for hierarchy in self.hierarchies)
 
     def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables, and of each group if `groups`."""
+        """Return draws (size, ...) of the variables, including each group if `groups` is True."""
         parameters = [hierarchy.parameters.draw(size, rng) for hierarchy in self.hierarchies]
         pairs = list(zip(self.hierarchies, parameters, strict=True))
         typical, spread = zip(
@@ -79,7 +79,7 @@ class DirichletHierarchy:
             "spread": np.stack(spread, axis=1),
             "theta": shares[..., None] * rows,
         }
-        drawn["theta_typical"] = drawn["theta"]  # they are equal because the parts are independent
+        drawn["theta_typical"] = drawn["theta"]  # equal, because all parts are independent
         drawn |= self._matrices(
             [hierarchy.draw_new(values, rng) for hierarchy, values in pairs], "new"
         )

@@ -10,7 +10,8 @@ is true of each class against the rest. A measure's distribution is computed in 
 - Measures of one class have a closed form, or are integrated by quadrature
   (`bayescm.distributions.closed_forms`).
 - Other functions of few cells are integrated along lines (`bayescm.distributions.preintegration`).
-- Functions of many classes are matched by moments (`bayescm.distributions.moments`).
+- Distributions of functions of many classes are matched by moments
+  (`bayescm.distributions.moments`).
 - All other measures are sampled.
 
 If a label is an abstention, its row is empty by definition, and the Dirichlet distribution covers
@@ -46,9 +47,9 @@ from bayescm.posteriors.base import DRAWS, CountsPosterior, Posterior, as_labell
 from bayescm.posteriors.predictive import enumerated
 
 _COARSE = 1e-3  # coarsest accuracy that can be requested
-# With this many classes, most cells of a draw are almost 0 under the default prior.
+# With this many classes or more, most cells of a draw are almost 0 under the default prior.
 _MANY_CLASSES = 30
-_TAIL = 2.7 / DRAWS**0.5  # Monte Carlo error of a bound of 95%, in standard deviations
+_TAIL = 2.7 / DRAWS**0.5  # standard error of an end of a 95% interval, in standard deviations
 
 
 def dirichlet_multinomial(
@@ -75,8 +76,8 @@ def dirichlet_multinomial(
     Raises
     ------
     ValueError
-        If a concentration is negative. If the distribution of a requested measure is improper; the
-        message names the cell.
+        If a concentration is negative. The methods of the posterior also raise it if the
+        distribution of a requested measure is improper. The message then names the cell.
 
     Examples
     --------
@@ -113,7 +114,7 @@ class DirichletMultinomial(CountsPosterior):
         return f"the prior is worth {prior:.3g} examples, compared with {examples:.4g} tested ones"
 
     def isel_batch(self, index: np.ndarray) -> Posterior:
-        """Return some matrices of the flat batch."""
+        """Return the posterior of some matrices of the flattened batch."""
         size = self.concentration.shape[-2:]
         counts = as_labelled_counts(self.pooled.reshape(-1, *size)[index])
         if abstains(self.counts):
@@ -133,7 +134,7 @@ class DirichletMultinomial(CountsPosterior):
         2. `preintegration`: any other function of at most 27 cells, with at most 8 values. The
            bounds must be accurate to 1e-3 of the length of the interval.
         3. `moments`: averages over classes and the Matthews correlation, for any number of classes
-           and tables. The error of the moments must be less than the error of draws.
+           and tables. The error from the moments must be less than the Monte Carlo error.
 
         The predictive distribution of two classes is enumerated (`predictive`).
         """
@@ -185,7 +186,7 @@ class DirichletMultinomial(CountsPosterior):
             lambda k: LazyDraws(self.isel_batch(k), of_members(measure, k), DRAWS, 0),
             _TAIL,
         )
-        # For a single table, sampling all measures together is better than separately.
+        # A single table without accurate moments is sampled, so that all measures share its draws.
         usable = distribution.with_tolerance(_COARSE) if self.batch.ndim else distribution
         return distribution if usable.good.any() else None
 
@@ -200,7 +201,7 @@ class DirichletMultinomial(CountsPosterior):
         return [totals.measured(measure) for measure in measures]
 
     def check_proper(self) -> None:
-        """Raise an error if the posterior is improper: an empty cell without prior."""
+        """Raise an error if the posterior is improper because an empty cell has no prior."""
         dirichlet.check_proper(
             self.concentration,
             self.counts.indexes["actual"].tolist(),
@@ -256,7 +257,7 @@ def possible(cells: np.ndarray, counts: xr.DataArray) -> np.ndarray:
 
 
 def squared(flat: np.ndarray, counts: xr.DataArray) -> np.ndarray:
-    """Return the cells (..., C, C), given the possible ones in one axis."""
+    """Return the cells (..., C, C), given the possible cells along one axis."""
     size = counts.shape[-1]
     if not abstains(counts):
         return flat.reshape(*flat.shape[:-1], size, size)

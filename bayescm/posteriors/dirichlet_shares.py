@@ -18,8 +18,8 @@ groups are integrated out in closed form (Mosimann 1962):
         \prod_c \frac{\Gamma(w p_c + n_{gc})}{\Gamma(w p_c)}.
 
 The prior of p is a Dirichlet distribution, and the prior of :math:`\tau` is half-normal. Both are
-sampled by importance sampling. The proposal for log :math:`\tau` is a grid, and the proposal for p
-given :math:`\tau` is a Dirichlet distribution near its posterior.
+sampled by importance sampling. The proposal for log :math:`\tau` is a histogram on a grid, and the
+proposal for p given :math:`\tau` is a Dirichlet distribution near its posterior.
 
 References
 ----------
@@ -42,7 +42,7 @@ _SMALLEST = 0.01  # almost no difference between groups
 _LARGEST = 5.0  # prior probability 6e-7 beyond this value
 _CELLS = 60
 _DRAWS_PER_CELL = 50  # number of draws that estimate the posterior mass of a cell
-_UNIFORM = 0.05  # uniform part of the proposal over the grid, which bounds the weights
+_UNIFORM = 0.05  # weight of a uniform proposal over the grid, which bounds the weights
 # Number of draws of the posterior. A test checks that more than 1,000 are effective for 20 outcomes
 # and 5 groups.
 _SIZE = 6000
@@ -129,7 +129,8 @@ class DirichletShares:
         Return parameters (S, C) of a Dirichlet proposal for the shares, given the spread (S,).
 
         They are the fixed point of prior + w p (digamma(n + w p) - digamma(w p)), summed over the
-        groups. A rare outcome counts in full. Equal examples within a group count less.
+        groups. The first occurrence of an outcome in a group contributes one count, and further
+        occurrences contribute less.
         """
         w = 4 / spread[:, None] ** 2
         effective = np.tile(self.counts.sum(0), (len(spread), 1))

@@ -12,7 +12,7 @@ independent in the prior and, given the tables, in the posterior:
 Each walk has a separate drift d with a half-normal prior, and a beta prior of the rate at the first
 step. `bayescm.inference.random_walk` filters and smooths each walk. The distribution of a measure
 at a step follows from the three rates (`bayescm.distributions.closed_forms`). Draws are independent
-between steps, unless steps are compared. Then whole paths are sampled.
+between steps, unless steps are compared. For comparisons, whole paths are sampled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,10 +72,11 @@ def drifting(
     concentration : array_like, optional
         Prior pseudo-counts of the first step, > 0: one number or (2, 2). Default: 0.5.
     drift : float, optional
-        Scale > 0 of the half-normal prior of the standard deviation of a step, on the logit scale.
-        Default: 0.2.
+        Scale > 0 of the half-normal prior of the standard deviation of the change between two
+        steps, on the logit scale. Default: 0.2.
     filtered : bool, default False
-        Whether each step is estimated only from the steps up to it. By default, all steps are used.
+        Whether each step is estimated only from itself and earlier steps. By default, all steps are
+        used.
 
     Returns
     -------
@@ -84,7 +85,7 @@ def drifting(
     Raises
     ------
     ValueError
-        If there are not exactly two classes, or a prior is not > 0.
+        If there are not exactly two classes, or a prior parameter is not a finite number > 0.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def drifting(
 @dataclass(frozen=True, eq=False)
 class Drifting(CountsPosterior):
     """
-    Posterior of each step, given all steps or only the steps up to it.
+    Posterior of each step, given all steps or only the step itself and earlier ones.
 
     Attributes
     ----------
@@ -188,7 +189,7 @@ class Drifting(CountsPosterior):
         return table([self._rate(rate).draw(size, rng) for rate in range(3)])
 
     def by(self, dim: str) -> Posterior:
-        """Return a posterior whose steps, or members of another dim, can be compared."""
+        """Return a posterior that samples whole paths, if `dim` is the dim of the steps."""
         if dim != self.counts.dims[-3]:
             return self
         if self.only_past:
@@ -201,11 +202,11 @@ class Drifting(CountsPosterior):
         return replace(self, joint=True)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return the default number of draws, which is smaller for paths."""
+        """Return the default number of draws, which is smaller for whole paths."""
         return LARGE_DRAWS if self.joint else super().draws_by_default(of, joint=joint)
 
     def isel_batch(self, index: np.ndarray) -> Posterior:
-        """Return some steps, each separately."""
+        """Return the separate posteriors of some steps of the flattened batch."""
         flat = self.pooled.reshape(-1, 2, 2)[index]
         return SelectedSteps(
             as_labelled_counts(flat), [self._rate(rate).take(index) for rate in range(3)]

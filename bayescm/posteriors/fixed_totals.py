@@ -1,7 +1,8 @@
 r"""
 Direct posterior of `bayescm.models.fixed_totals`: Dirichlet rows, prevalence.
 
-The rows r of the rates are independent, and :math:`\pi` are the shares of the actual classes:
+The rows :math:`r_i` of the rates are independent, and :math:`\pi` are the shares of the actual
+classes:
 
 .. math:: r_i \mid n \sim \mathrm{Dirichlet}(a_i + n_i), \qquad \theta_{ij} = \pi_i r_{ij},
 
@@ -60,7 +61,7 @@ def fixed_totals(
         - a number, or an array of the shape of the batch: the share of the positive class
         - a *tuple* (a, b): the prior Beta(a, b) of this share, for the whole batch
 
-        Default: the scalar coord ``prevalence`` or, without it, the shares in the sample.
+        Default: the coord ``prevalence`` or, without it, the shares in the sample.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def fixed_totals(
     Raises
     ------
     ValueError
-        If a share is outside (0, 1).
+        If the shares are not in (0, 1) or do not sum to 1, or if the beta prior is invalid.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def _shares(cells, prevalence):
 @dataclass(frozen=True, eq=False)
 class FixedTotals(CountsPosterior):
     """
-    Posterior: independent rows ``Dirichlet(concentration[..., i, :])`` and a prevalence.
+    Posterior with independent rows ``Dirichlet(concentration[..., i, :])`` and a prevalence.
 
     Attributes
     ----------
@@ -142,7 +143,7 @@ class FixedTotals(CountsPosterior):
     prior: tuple[float, float] | None
 
     def isel_batch(self, index: np.ndarray) -> Posterior:
-        """Return some matrices of the flat batch."""
+        """Return the posterior of some matrices of the flattened batch."""
         size = self.concentration.shape[-2:]
         cells, concentration = (
             tables.reshape(-1, *size)[index] for tables in (self.pooled, self.concentration)
@@ -151,7 +152,7 @@ class FixedTotals(CountsPosterior):
         return FixedTotals(as_labelled_counts(cells), concentration, shares, self.prior)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure of the observed rates at the prevalence or its prior mean."""
+        """Return the measure of the observed rates at the known prevalence or its prior mean."""
         if self.prior is None:
             return measure(with_shares(self.pooled, self.shares))
         mean = self.prior[0] / sum(self.prior)

@@ -1,5 +1,5 @@
 """
-Mean measures of out-of-fold probabilities over folds, by the correlated t.
+Mean measures of out-of-fold probabilities over folds, with the correlated t.
 
 The formula is in `bayescm.posteriors.correlated_t`.
 """
@@ -28,9 +28,9 @@ class FoldForecasts(OfForecasts):
     """
     Posterior of mean measures over the folds of a cross-validation.
 
-    The measure in each fold is assumed to be normal. All folds are equally correlated because they
-    share training examples. The variance between folds includes the noise from few test examples.
-    Classifiers are paired within folds.
+    The measures in the folds are assumed to be normally distributed, with equal correlations
+    because folds share training examples. The variance between folds includes the noise from few
+    test examples. Classifiers are paired within folds.
 
     References
     ----------
@@ -68,7 +68,7 @@ class FoldForecasts(OfForecasts):
         return [posterior(evidence.isel(example=fold == label)) for label in self.folds]
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return cautions about few examples of a class in a fold, and about weights."""
+        """Return cautions about small classes in a fold, exact forecasts and heavy weights."""
         truth, fold = self.evidence["actual"].values, self.evidence["fold"].values
         weight = self.evidence["weight"].values if "weight" in self.evidence else np.ones(len(fold))
         fewest = pd.crosstab(fold, truth, weight, aggfunc="sum").fillna(0).to_numpy().min()
@@ -112,9 +112,9 @@ class FoldForecasts(OfForecasts):
 
     def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """
-        Return the t distribution of a single value, truncated to the measure's range.
+        Return the t distribution of a measure, truncated to its range.
 
-        The result is None if the measure has several values.
+        The result is None for several classifiers, or if the measure has one value per class.
         """
         values = self.values(measure)
         if values.ndim > 1:

@@ -22,7 +22,7 @@ from bayescm.posteriors.scores import scores
 from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import fail
 
-_SOME = 500  # number of draws that decide whether the value in the sample is plausible
+_SOME = 500  # number of draws whose range decides whether the value in the sample is plausible
 _AT_ONCE = 2e7  # largest number of values in memory
 _LARGEST = 1e8  # largest number of values sampled in total
 # Smallest number of distinct forecasts for the PyMC model of a calibration curve.
@@ -72,11 +72,11 @@ class OfForecasts(Posterior):
 
     def _curves_for(self, measure):
         """
-        Return the posterior of the curves if the measure is of a curve, else None.
+        Return the posterior of the curves if the measure is computed from it, else None.
 
-        Means over many classes use the population instead. Otherwise the prior would shrink the
-        curve of each class slightly towards chance. In the mean, this would exceed the posterior
-        uncertainty.
+        Means over classes use the population instead. Otherwise, the prior would shrink the curve
+        of each class slightly towards chance. In the mean over many classes, this bias would exceed
+        the posterior uncertainty.
         """
         of_curves = measure.takes == "curve" and measure.average not in ("macro", "weighted")
         return self.curve_posterior if of_curves else None
@@ -93,7 +93,7 @@ class OfForecasts(Posterior):
 
     @property
     def names(self) -> list | None:
-        """The names of the classifiers, or None if there is no such dim."""
+        """The names of the classifiers, or None without the dim `classifier`."""
         score = self.evidence["score"]
         return score["classifier"].values.tolist() if "classifier" in score.dims else None
 
@@ -151,10 +151,11 @@ class OfForecasts(Posterior):
 
     def _joint_of_forecasts(self, measures, drawn, size, rng):
         """
-        Return draws of measures in a joint order, with unobserved disagreement.
+        Return draws of measures in a joint order, allowing for unobserved disagreement.
 
-        Calibration curves of several classifiers are sampled independently. Differences of their
-        measures then vary as if the classifiers had different examples, which is conservative.
+        Calibration curves of several classifiers are sampled independently. Differences between
+        their measures then vary as if the classifiers were tested on different examples, which is
+        conservative.
         """
         measures = [
             one for one in measures if not isinstance(getattr(one, "form", None), CalibrationForm)
@@ -252,7 +253,7 @@ class OfForecasts(Posterior):
         return np.where(inside, estimate, np.median(draws, axis=0))
 
     def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws. Distances from calibration have other limits."""
+        """Return the distribution of draws. Distances from calibration are a special case."""
         if (curves := self._curves_for(measure)) is not None:
             return curves.empirical(measure, draws)
         form = getattr(measure, "form", None)
@@ -272,8 +273,8 @@ class Distance(Empirical):
     the diagonal. Otherwise, it is `lower_limit` of the posterior. The upper limit comes from the
     equal-tailed interval.
 
-    The smooth band is used even if the curve is shown with another band. The curve of calibrated
-    forecasts, the diagonal, is smooth.
+    The smooth band is used even if the curve is shown with another band, because the curve of
+    calibrated forecasts, the diagonal, is smooth.
     """
 
     posterior: Any = None
@@ -293,7 +294,7 @@ class Distance(Empirical):
 
 
 def exact_forecast_caveats(probability: np.ndarray) -> list[str]:
-    """Return a caution if forecasts are exactly 0 or 1, without finite log odds."""
+    """Return a caution if forecasts are exactly 0 or 1, so that their log odds are infinite."""
     number = int(np.isin(probability, (0, 1)).sum())
     if not number:
         return []

@@ -1,9 +1,9 @@
 r"""
-Several classifiers on the same examples in groups, paired and partly pooled.
+Several classifiers on the same examples in groups, paired and partially pooled.
 
-A joint outcome is the actual class together with the predictions of all classifiers. Group g has
-counts of the M joint outcomes. Their probabilities are the share of the actual class times the
-share of the joint predictions a within the class,
+A joint outcome is the actual class together with the predictions of all classifiers. The data are
+the counts of the M joint outcomes in each group g. The probability of an outcome is the share of
+the actual class c times the share of the joint predictions a within the class,
 
 .. math:: \theta_g(c, a) = s_g(c) \, q_{gc}(a).
 
@@ -159,7 +159,7 @@ class GroupedOutcomes(CountsPosterior):
         return measure(average_cells(self.counts.transpose("group", ...).values.astype(float)))
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the average, new and observed groups' matrices."""
+        """Return draws of the average matrices and of the matrices of new and observed groups."""
         estimand_of = {variable: of for of, variable in self.estimands.items()}
         return {name: self.cells(of, size, rng) for name, of in estimand_of.items()}
 
