@@ -21,14 +21,14 @@ _SIXTH_ORDER = np.array([-1, 9, -45, 45, -9, 1]) / 60
 INTERVAL_ACCURACY = 1e-4  # four digits of an end, at a third of the cost of 1e-6
 # Probabilities are more accurate than ends, because tails as small as 1e-8 are compared.
 PROBABILITY_ACCURACY = 1e-6
-# Larger batches are computed to 1e-3 by default, since most of them are plotted. Each member then
-# takes 0.2 ms.
+# By default, batches of more than `MANY` members have a tolerance of 1e-3, since most of them are
+# plotted. Each member then takes 0.2 ms.
 MANY = 1_000
 ACCURACY_OF_MANY = 1e-3
 
 
 def default_accuracy(size: int) -> float:
-    """Return the default error of an interval end, for a batch of this size."""
+    """Return the default tolerance for interval ends, given the size of the batch."""
     return INTERVAL_ACCURACY if size <= MANY else ACCURACY_OF_MANY
 
 
@@ -81,7 +81,7 @@ class Distribution:
         return self.how == "closed form"
 
     def minus(self, other: "Distribution") -> "Distribution | None":
-        """Return the distribution of the difference from an independent number, None if unknown."""
+        """Return the distribution of the difference from an independent number, or None."""
         return None
 
     @classmethod
@@ -91,7 +91,7 @@ class Distribution:
 
     @classmethod
     def precompute(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
-        """Compute upcoming results of single numbers together, if faster, and cache them."""
+        """Compute the intervals of single numbers together, if that is faster, and cache them."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -240,7 +240,7 @@ class Distribution:
         return check_interval(ends, self.error_at(ends))
 
     def with_tolerance(self, accuracy: float) -> "Distribution":
-        """Return the distribution with another numerical accuracy, if it has one."""
+        """Return the distribution with another numerical tolerance, if it uses one."""
         return self
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
@@ -248,7 +248,7 @@ class Distribution:
         return np.spacing(np.abs(np.where(np.isinf(x), 0.0, x)))
 
     def _start(self, q):
-        """Return a start for a quantile on the link scale, and its slope in the normal score."""
+        """Return initial quantiles on the link scale, and their slopes in the normal score."""
         return np.zeros(np.shape(q)), 0.1
 
     def _highest(self, prob):
@@ -286,7 +286,7 @@ def concatenate(members: Sequence[Distribution]) -> Distribution | None:
 
 
 def check_interval(ends, errors):
-    """Return ends and errors, or raise an error for reversed ends or an unknown error."""
+    """Return ends and errors, or raise an error if ends are reversed or an error is NaN."""
     wrong = (ends[..., 0] > ends[..., 1]) | (np.isnan(errors) & ~np.isnan(ends)).any(-1)
     if wrong.any():
         todo = "pass draws=20000, or another model"
@@ -295,7 +295,7 @@ def check_interval(ends, errors):
 
 
 def one_by_one(function: Callable, x: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-    """Apply a function of one number per member of the batch along the leading axes."""
+    """Apply a function, which accepts one number per member, at each index of the leading axes."""
     x = np.asarray(x, float)
     if x.ndim <= len(shape):
         return function(x)
@@ -303,7 +303,7 @@ def one_by_one(function: Callable, x: ArrayLike, shape: tuple[int, ...]) -> np.n
 
 
 def near_normal(self: Distribution, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a start for a quantile from the mean and the standard deviation."""
+    """Return initial values of quantiles and their slopes, from the mean and the sd."""
     low, high = self.support
     x = self.mean() + self.sd() * np.clip(special.ndtri(q), -6, 6)
     y = self._link.to_y(np.clip(x, low, high))

@@ -13,7 +13,7 @@ from bayescm.distributions.empirical import Empirical
 from bayescm.distributions.hdi import INTERIOR
 from bayescm.measures.measure import by_class, of_members
 
-_NUMBERS = 2**18  # cells per chunk, chosen to fit into the processor's cache
+_NUMBERS = 2**18  # number of cells in all draws of a chunk, which fits into the processor's cache
 
 
 def _asking(name):
@@ -25,7 +25,7 @@ def _asking(name):
 
 
 class InTurn(Distribution):
-    """Base class that forwards each method to ``_ask(name, *points)``, member by member."""
+    """Base class that forwards each method to ``_ask(name, *points)``."""
 
     cdf, sf, mass_at = _asking("cdf"), _asking("sf"), _asking("mass_at")
     probability_error = _asking("probability_error")
@@ -53,7 +53,7 @@ def precompute_intervals(
 @dataclass(frozen=True, eq=False)
 class Stack(InTurn):
     """
-    Batch of distributions that share no arrays.
+    Batch of separate distributions, which may belong to different classes.
 
     Attributes
     ----------
@@ -115,10 +115,11 @@ class Stack(InTurn):
 @dataclass(frozen=True, eq=False)
 class LazyDraws(InTurn):
     """
-    Distribution of draws of many matrices that are never all in memory.
+    Draws of a measure of many confusion matrices, which are never all in memory.
 
     The draws are repeated for every method call, a few matrices at a time. They depend only on the
-    seed and on the position of the matrix in the batch. The results equal those of `Empirical`.
+    seed and on the position of the matrix in the batch, so all methods use the same draws. The
+    results equal the results of `Empirical` for these draws.
 
     Attributes
     ----------

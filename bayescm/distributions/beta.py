@@ -37,8 +37,8 @@ from bayescm.distributions.incomplete import (
     near_log_odds,
 )
 
-_CHUNK = 4096  # beta variables at once, which fit into the processor's cache
-_TERMS = 100  # largest number of terms of a series whose terms at least halve
+_CHUNK = 4096  # number of beta variables per chunk, which fits into the processor's cache
+_TERMS = 100  # maximum number of terms of the power series in (1 - u) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +79,9 @@ class _OfABeta(Distribution):
 @dataclass(frozen=True, eq=False)
 class Beta(_OfABeta):
     """
-    Beta distribution, for counts of any size: ``a`` and ``b`` > 0, of one shape.
+    Beta distribution with parameters ``a`` > 0 and ``b`` > 0 of any size.
 
-    Near 1, floating point leaves few digits for 1 - x. For the complement, use ``Beta(b, a)``.
+    Near 1, the complement 1 - x has few significant digits. Use ``Beta(b, a)`` for the complement.
 
     Examples
     --------
@@ -331,26 +331,27 @@ def _by_shape(shape, interior, lower, upper):
 
 _RULES = [np.polynomial.legendre.leggauss(size) for size in (2, 4, 8)]
 _SHORT = 0.01, 0.25  # largest moves, in spreads, for two and for four nodes
-_FEW = 256  # number of beta variables above which a polynomial gives the starting ends
+_FEW = 256  # number of beta variables above which a polynomial gives the initial ends
 # Degrees of that polynomial, accurate to 5e-12 spreads up to scores of 4 (`near_log_odds`).
 _DEGREES = 23, 15
-_LIMIT = 600.0  # of the log odds, so that exp stays finite
-_STEPS = 3  # Newton steps for all members; only unsettled ones get more
-_SETTLED = 1e-6  # step size in spreads; the next step would be of the order of its square
+_LIMIT = 600.0  # bound of the absolute log odds, so that exp stays finite
+_STEPS = 3  # Newton steps for all members; further steps are taken for unsettled members only
+# Tolerance for a step, in spreads; the next step would be of the order of its square.
+_SETTLED = 1e-6
 
 
 def beta_highest(a, b, prob, power=0):
     """
     Return the ends of the highest-density interval, on the scale of the beta variable u.
 
-    The density has equal levels at both ends. It is ``u**(a-1) * (1-u)**(b-1) * (1+u)**power``,
-    which is the density of u for power 0, and of F1 = 2u/(1+u) for power 2. It must first rise and
-    then fall.
+    The density is the same at both ends. It is ``u**(a-1) * (1-u)**(b-1) * (1+u)**power``, which is
+    the density of u for power 0, and of F1 = 2u/(1+u) for power 2. It must first rise and then
+    fall.
 
     Parameters
     ----------
     a, b : array_like
-        Parameters of u ~ Beta(a, b), of one shape; a >= 1 and b > 1.
+        Parameters of u ~ Beta(a, b), broadcast against each other; a >= 1 and b > 1.
     prob : float
         Mass of the interval.
     power : {0, 2}
@@ -363,10 +364,11 @@ def beta_highest(a, b, prob, power=0):
 
     Notes
     -----
-    Newton's method solves for both ends at once, in log odds. It starts at the equal-tailed ends,
-    whose mass is known. The mass that a step adds is a short Gauss-Legendre sum, so the incomplete
-    beta function is evaluated only twice. The few ends that move far are refined with the function
-    itself, and any that still have not converged are bracketed.
+    Newton's method solves for both ends at once, in log odds. It starts at the ends of the
+    equal-tailed interval, whose mass is known. The mass that a step adds is a short Gauss-Legendre
+    sum, so the incomplete beta function is evaluated only twice. The few ends that move far are
+    refined with that function itself. Any ends that still have not converged are found by
+    bisection.
     """
     a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
     ends = np.empty((a.size, 2))
@@ -377,7 +379,7 @@ def beta_highest(a, b, prob, power=0):
 
 
 def _chunk(a, b, prob, power):
-    """Solve in the variable v, the smaller of u and 1 - u, which keeps its digits."""
+    """Solve for v, whichever of u and 1 - u has the smaller mean, to keep its digits."""
     swapped = a > b
     density = _Density(np.where(swapped, b, a), np.where(swapped, a, b), swapped, power)
     low, high, unsolved = density.solve(prob)
@@ -408,7 +410,7 @@ class _Density:
         return _Density(self.p[index], self.q[index], self.swapped[index], self.power)
 
     def _mode(self):
-        """Return the mode of the target density, in d (-inf if it is at 0)."""
+        """Return the mode of the target density, in d, clipped to `_LIMIT`."""
         a, b = np.where(self.swapped, (self.q, self.p), (self.p, self.q))
         k = self.power
         # The positive root of (a-1) + (k+1-b) u - (a+b-2+k) u**2, written without cancellation.
@@ -450,7 +452,7 @@ class _Density:
         return log, slope
 
     def between(self, start, move):
-        """Return the mass between points and their short moves, (2, m)."""
+        """Return the masses between points and the same points after short moves, (2, m)."""
         half = move / 2
         nodes, weights = _RULES[np.searchsorted(_SHORT, (np.abs(move) / self.spread).max())]
         masses = self.mass(start + half * (1 + nodes[:, None, None]))
@@ -484,7 +486,7 @@ class _Density:
         return [self.shift(end) for end in ends]
 
     def around_mode(self, state):
-        """Move the ends outwards if the mode is not well between them."""
+        """Move the ends outwards if they do not clearly enclose the mode."""
         low, high, *_, size = state
         new_low = np.minimum(low, self.mode - 0.1 * self.spread)
         new_high = np.maximum(high, self.mode + 0.1 * self.spread)
@@ -533,7 +535,7 @@ class _Density:
             return low, high, ~(size < 1e-9)
 
     def bracket(self, prob):
-        """Return the ends by bisection over the mass below, which is slow but always converges."""
+        """Return the ends by bisection over the mass below them, which is slow but safe."""
         left, right = np.zeros_like(self.p), np.full_like(self.p, 1 - prob)
         for _ in range(60):
             tail = (left + right) / 2

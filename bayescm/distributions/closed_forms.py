@@ -36,8 +36,9 @@ def _of_rates(p, t, f):
     return p.v * t.v, p.v * t.c, p.c * f.v, p.c * f.c
 
 
-# Independent shares that make up a table, as cells against cells, and functions that compute the
-# cells from them. If some cells are left out, the measure does not depend on them.
+# Independent shares that determine a table, each as a pair (cells, other cells), and functions that
+# compute the cells from the shares. If some cells are left out, the measure does not depend on
+# them.
 _SHARES = {
     "rates": [("tp", "fn"), ("fp", "tn")],
     "columns": [("tp", "fp"), ("fn", "tn")],
@@ -49,13 +50,12 @@ _SHARES = {
 }
 # The smallest value of Cohen's kappa depends on the prevalence. Near it, the distribution function
 # of kappa at a fixed prevalence is a power of the distance, with the weight of the agreements as
-# its
-# exponent. With few agreements, quadrature over the prevalence therefore converges slowly. Let r be
-# the share of agreements, q the share of fn among the errors, and s the share of tp among the
+# its exponent. With few agreements, quadrature over the prevalence therefore converges slowly. Let
+# r be the share of agreements, q the share of fn among the errors, and s the share of tp among the
 # agreements. Then the odds of kappa are (1 - r) (1 - 2 q)**2 + r + 4 r**2 s (1 - s) / (1 - r),
 # monotone in r and on either side of q = 1/2 and of s = 1/2. With 2 agreements and 5 errors, these
-# shares reduce the stated error from 5e-3 of the length to 3e-7. From 8 agreements on, both methods
-# have an error of about 1e-6, and this one takes longer.
+# shares reduce the stated error from 5e-3 to 3e-7 of the interval length. With 8 or more
+# agreements, both methods have an error of about 1e-6, and this one takes longer.
 _FEW_AGREEMENTS = 8.0
 _OF_WALKS = 5e-5  # error of drifting rates, relative to the length of an interval
 _MADE: dict[str, Callable] = {
@@ -74,7 +74,7 @@ _KINKED: dict[str, tuple[int, ...]] = {
 
 
 def _log_odds(*shares, odds, made):
-    """Return the log of a measure's odds, given the shares that make the cells."""
+    """Return the log of a measure's odds, given the shares that determine the cells."""
     above, below = odds(*made(*shares))
     return np.log(above / below)
 
@@ -86,11 +86,11 @@ def distribution(measure, concentration):
     Parameters
     ----------
     measure : Measure
-        Measure with its form.
+        Measure that declares its form.
     concentration : ndarray, shape (..., C, C)
-        Dirichlet parameters. For more than two classes, only measures of correct versus wrong
-        predictions have a distribution. Measures of one class use the two-class Dirichlet of
-        ``one_vs_rest``.
+        Dirichlet parameters. For more than two classes, the result is None unless the measure is a
+        proportion of correct or of wrong predictions, or the reciprocal of one. Measures of one
+        class use the two-class Dirichlet of ``one_vs_rest``.
     """
     form = measure.form
     if isinstance(form, ReciprocalOf):
@@ -212,7 +212,7 @@ def distribution_of_rates(measure, prevalence, recall, fpr):
 
 
 def _reciprocal(inner):
-    """Return the distribution of 1 / x given that of x, or None if that is unknown."""
+    """Return the distribution of 1 / x given the distribution of x, or None if that is None."""
     return None if inner is None else Reciprocal(inner)
 
 
@@ -222,7 +222,7 @@ def _is_monotone(form):
 
 
 def _odds_of(form) -> Any:
-    """Return the odds of a form as a function of the cells, or None if it has none."""
+    """Return the odds of a form as a function of the cells, or None if they are unknown."""
     if isinstance(form, FunctionOfCells):
         return form.odds
     if isinstance(form, Proportion):

@@ -51,7 +51,7 @@ def decide(
     kind: str,
 ) -> list[dict[str, float]]:
     """
-    Return the decision statistics of each difference, as seen by the first.
+    Return the decision statistics of each difference, from the point of view of the first.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def sentence(
 
 
 def _interval_within(row, rope, prob, contrast):
-    """Return a remark if the interval contains values that contradict the verdict."""
+    """Return a remark if the two-sided interval reaches into the rope, despite the verdict."""
     none = 1.0 if contrast == "ratio" else 0.0
     ends = row.get("lower", np.nan), row.get("upper", np.nan)
     if not (ends[0] <= none + rope[1] and ends[1] >= none + rope[0]):

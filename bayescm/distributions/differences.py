@@ -1,5 +1,5 @@
 """
-Distributions of the difference of two measures.
+Distributions of the difference between two measures.
 
 They cover independent evidence, shares of the same examples, and differences over folds. For other
 measures of the same examples, such as F1, see `bayescm.distributions.preintegration`.
@@ -99,8 +99,8 @@ class Independent(Distribution):
     Attributes
     ----------
     first, second : distribution
-        Distributions with ``cdf``, ``pdf``, ``quantile``, ``mean`` and ``sd``. Each is a single
-        number or, if both are functions of beta variables, they have the same shape.
+        Distributions with ``cdf``, ``pdf``, ``quantile``, ``mean`` and ``sd``. Both are single
+        numbers or, if they are functions of beta variables, batches of the same shape.
 
     Examples
     --------
@@ -160,7 +160,7 @@ class Independent(Distribution):
         return points, weights / weights.sum()
 
     def _over(self, function, x):
-        """Return the mean of a function of x plus the second, over the second."""
+        """Return the mean of ``function(x + B)`` over the distribution of B, the second measure."""
         points, weights = self._rule
         x = np.asarray(x, float) + np.zeros(self.shape)
         further = [1] * (x.ndim - len(self.shape))
@@ -214,7 +214,8 @@ class Independent(Distribution):
         return np.hypot(self.first.sd(), self.second.sd())
 
     def skewness(self) -> np.ndarray:
-        # Third central moments of independent numbers subtract. The moment of a point mass is 0.
+        # The third central moment of a difference is the difference of the third central moments.
+        # For a point mass, it is 0.
         first, second = self.first.sd(), self.second.sd()
         with np.errstate(divide="ignore", invalid="ignore"):
             third = np.where(first == 0, 0.0, self.first.skewness() * first**3) - np.where(
@@ -268,7 +269,7 @@ def _expected_loss(distribution, points):
 @dataclass(frozen=True, eq=False)
 class Discordant(Distribution):
     """
-    W - L for (W, L, rest) ~ Dirichlet: the difference of two shares of the same examples.
+    W - L for (W, L, rest) ~ Dirichlet: the difference between two shares of the same examples.
 
     W is the share that only the first classifier gets right, and L the share that only the second
     gets right. Examples that both get right cancel out.
@@ -276,7 +277,7 @@ class Discordant(Distribution):
     Attributes
     ----------
     wins, losses, rest : ndarray
-        Dirichlet parameters > 0, of one shape.
+        Dirichlet parameters > 0, of the same shape.
 
     Examples
     --------
@@ -325,7 +326,7 @@ class Discordant(Distribution):
 
     @cached_property
     def _lines(self):
-        """The same as a function of two shares: the wins, and the losses among the rest."""
+        """The same difference as a function of two shares: wins, and losses among non-wins."""
         shares = Beta(self.wins, self.losses + self.rest), Beta(self.losses, self.rest)
         return FunctionOfShares(
             shares, _log_odds_of_difference, self.support, accuracy=PROBABILITY_ACCURACY
@@ -370,7 +371,7 @@ def _log_odds_of_difference(won, lost):
 
 
 def discordant(wins: float, losses: float, rest: float) -> Any:
-    """Return the distribution of the difference of two shares of the same examples."""
+    """Return the distribution of W - L, see `Discordant`, or None if it is not available."""
     if wins > 0 and losses > 0 and rest > 0:
         return Discordant(*(np.asarray(counts, float) for counts in (wins, losses, rest)))
     if wins == 0 and losses == 0:

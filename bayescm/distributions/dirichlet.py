@@ -6,11 +6,11 @@ from scipy import special
 from bayescm.measures.measure import ClassTotals
 from bayescm.validate import fail
 
-# Below this a gamma variate may underflow, and numpy's Dirichlet then returns exact zeros.
+# Shape below which a gamma variate may underflow, so that numpy's Dirichlet returns exact zeros.
 _TINY_SHAPE = 0.1
 # Gamma variates below this are replaced by the smallest normal number.
 _SMALLEST = 1e-300
-# Gamma variates below this have no effect on sums of about 1 or more.
+# Gamma variates below this have a negligible effect on sums of about 1 or more.
 _NOTHING = 1e-7
 # All gamma variates are drawn if a larger share than this is not almost 0. At this share, both
 # methods take about the same time.
@@ -34,14 +34,14 @@ def pseudo_counts(cells, concentration, *, abstains=False):
         A number or an array (..., C, C). The default is `default_concentration`.
     abstains : bool, default False
         Whether the last label is an abstention. Its row remains 0, because no example has it as its
-        actual class. It does not count as a class in the default concentration.
+        actual class. The default concentration does not treat it as a class.
 
     Raises
     ------
     ValueError
-        If a concentration is negative. A concentration of 0 in a cell without counts is allowed.
-        The posterior is then improper, although some measures still have a proper distribution; see
-        `check_proper`.
+        If a concentration is negative or not finite. A concentration of 0 in a cell without counts
+        is allowed. The posterior is then improper, although some measures still have a proper
+        distribution; see `check_proper`.
     """
     cells = np.asarray(cells, float)
     if concentration is None:
@@ -139,8 +139,9 @@ def large_gammas(concentration, size, rng, smallest=_SMALLEST):
     Notes
     -----
     G(a) = G(a + 1) U**(1/a) is omitted if U**(1/a) <= s, which has probability s**a. The positions
-    of the remaining variates come from a Bernoulli process with the largest of their probabilities
-    1 - s**a, thinned to the probability of each cell. Given that U > s**a, U is uniform.
+    of the remaining variates are the successes of a Bernoulli process with probability max(1 -
+    s**a), thinned to the probability 1 - s**a of each cell. Given that U > s**a, U is uniform on
+    (s**a, 1).
     """
     flat = concentration.ravel()
     tiny = flat < _TINY_SHAPE
@@ -196,7 +197,7 @@ def _dense(drawn, shape, over):
 
 def draw_class_totals(concentration, size, rng):
     """
-    Draw tp, fn, fp and tn of every class from Dirichlet distributions of whole tables.
+    Draw tp, fn, fp and tn of every class from Dirichlet distributions over whole tables.
 
     The tables themselves are not built. Time and memory are proportional to the number of classes
     and of cells that are not almost 0.
@@ -204,7 +205,7 @@ def draw_class_totals(concentration, size, rng):
     Parameters
     ----------
     concentration : ndarray, shape (..., C, C)
-        Parameters > 0; all cells of a table sum to 1.
+        Parameters > 0 of one Dirichlet distribution per table.
     size : int
         Number of draws.
     rng : numpy.random.Generator
@@ -226,7 +227,7 @@ def draw_sparse(concentration, size, rng):
     Parameters
     ----------
     concentration : ndarray, shape (..., K)
-        Parameters > 0, which sum to 1 or more along the last axis.
+        Parameters > 0, whose sum along the last axis is at least 1.
     size : int
         Number of draws.
     rng : numpy.random.Generator

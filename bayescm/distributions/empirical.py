@@ -14,18 +14,19 @@ from bayescm.distributions.hdi import INTERIOR
 
 _SAME = 1e-12  # atoms that differ only by rounding are merged
 # An infinite value with a smaller probability is treated as the largest finite one. Otherwise, the
-# mean of likelihood ratios of large tables would be infinite although no test set shows it.
+# mean likelihood ratio of a large table would be infinite, although the infinite value practically
+# never occurs.
 NEVER = 1e-6
-# Standard errors that cover both ends of an interval in 95% of samples of draws. The normal
-# quantile of 1 - 0.05 / 4 is 2.24, and an estimated standard error is itself off by a tenth.
+# Number of standard errors within which both ends of an interval lie in 95% of samples of draws.
+# The normal quantile of 1 - 0.05 / 4 is 2.24, and an estimated standard error is itself wrong by
+# about 10%.
 _CONFIDENCE = 2.4
 # The same for evenly spread nodes, in standard errors of as many independent draws. It covers 95%
 # of 80 intervals of five folds (docs/results/recomputed_stated_errors.csv).
 _CONFIDENCE_OF_NODES = 1.5
 _BATCHES = 16
-# With this many chains, the variance between chains gives the effective number of draws, to a
-# tenth.
-# Fewer chains are longer, and their autocorrelation is used instead.
+# With this many chains, the variance between chains gives the effective number of draws to within
+# about 10%. Fewer chains are longer, and their autocorrelation is used instead.
 _MANY_CHAINS = 100
 
 
@@ -143,7 +144,7 @@ class WeightedNodes(Discrete):
         """
         Return an interval of the given kind and the errors of its ends.
 
-        For the shortest interval, the errors come from its spread between sixteen parts of the
+        For the shortest interval, the errors also reflect its spread between sixteen parts of the
         nodes; see `Empirical.interval_with_error`.
         """
         ends, errors = super().interval_with_error(prob, kind)
@@ -183,7 +184,7 @@ class Empirical(Distribution):
         except possibly the last. If above 1, the Monte Carlo error uses the effective number of
         draws.
     how : str
-        Method that made the draws.
+        Method that generated the draws.
     effective_draws : float
         Upper bound on the effective number of draws, for the Monte Carlo error.
 
@@ -202,7 +203,7 @@ class Empirical(Distribution):
     @classmethod
     def difference(cls, first: np.ndarray, second: np.ndarray) -> "Empirical":
         """Return the distribution of first - second, with differences due to rounding set to 0."""
-        # Classifiers tested on the same examples have the same prevalence, up to rounding errors.
+        # Classifiers tested on the same examples share the same prevalence, up to rounding errors.
         equal = np.isclose(first, second, rtol=_SAME, atol=0) & np.isfinite(first)
         return cls(np.where(equal, 0.0, first - second))
 
@@ -350,7 +351,7 @@ class Empirical(Distribution):
         return self._error_of_quantile(np.nan_to_num(self._share(np.less_equal, x), nan=0.5))
 
     def _error_of_quantile(self, level):
-        """Return the distance of a quantile from the quantiles at indistinguishable levels."""
+        """Return the largest distance to the quantiles at levels within the Monte Carlo error."""
         size = np.maximum(self._effective(self._sorted[1]), 1)
         width = _CONFIDENCE * np.sqrt(np.maximum(level * (1 - level), 1 / size) / size)
         low, value, high = (self.quantile(level + side * width) for side in (-1, 0, 1))
@@ -366,7 +367,7 @@ class Empirical(Distribution):
         with warnings.catch_warnings(), np.errstate(invalid="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)  # for batches without a defined draw
             spread = np.nanstd(ends, axis=0, ddof=1)
-        # Batches follow the chains, so their spread includes the dependence of draws.
+        # Batches follow the chains, so their spread reflects the dependence between draws.
         if self.draw_clusters > 1:
             return _CONFIDENCE * spread / _BATCHES ** (1 / 3)
         valid = self._sorted[1]
@@ -398,8 +399,8 @@ class AttainedEnds(Empirical):
     If a sample separates the classes perfectly, the population may do so too. An interval that cuts
     off a tail at 1 would exclude the observed value, and would never cover a population whose area
     is close to 1. The upper limit is therefore 1, as in Jeffreys' interval for n successes in n
-    trials. Likewise, the lower limit is 0 if the sample is at 0 (Brown, Cai & DasGupta, 2001,
-    section 4.1.3).
+    trials. Likewise, the lower limit is 0 if the measure is 0 in the sample (Brown, Cai & DasGupta,
+    2001, section 4.1.3).
 
     Attributes
     ----------

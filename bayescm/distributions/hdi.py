@@ -36,11 +36,12 @@ def remark(kind: str) -> str:
 _SHARES = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9])
 _AWAY = np.array([0.1, 1.0, 10.0, 1e3, 1e6])  # in widths of the interval, for an infinite end
 _INSIDE = np.r_[1e-6, 1e-3, 0.1:0.95:0.1, 1 - 1e-3, 1 - 1e-6]
-_SPLITS = np.linspace(-16, 16, 65)  # log odds of the share of the left-out mass that is below
+# Log odds of the share of the left-out mass that is below the interval.
+_SPLITS = np.linspace(-16, 16, 65)
 _GOLDEN = (5**0.5 - 1) / 2  # ratio of the golden section
 _GOLDEN_STEPS = 36  # they shrink the bracket to 3e-8 of its length
 _TOLERANCE = 0.01  # relative tolerance for comparing densities on a rough grid
-_LIMIT = 600.0  # of the scale of a link, so that exp stays finite
+_LIMIT = 600.0  # bound of the scale of a link, so that exp stays finite
 
 
 class Link:
@@ -138,10 +139,10 @@ def highest(rows: Any, prob: float) -> tuple[np.ndarray, np.ndarray]:
     Return highest-density intervals and their kinds.
 
     The candidates are the interval with equal densities at both ends, and the intervals that start
-    or stop at an end of the support. A candidate is accepted if the density is nowhere lower inside
-    and nowhere higher outside, on a grid that is dense near the ends. If no candidate is accepted,
-    the density has several modes. The result is then the shortest interval with the requested mass.
-    For a flat density, it is the equal-tailed interval.
+    or stop at an end of the support. A candidate is accepted if, on a grid that is dense near the
+    ends, the density is nowhere lower inside and nowhere higher outside than at the ends. If no
+    candidate is accepted, the density has several modes. The result is then the shortest interval
+    with the requested mass. For a flat density, it is the equal-tailed interval.
 
     Parameters
     ----------
@@ -237,7 +238,7 @@ def _kinds_without(rows, central):
 
 
 def _equal_levels(rows, prob, start):
-    """Solve for both ends by Newton's method, on a rough grid first, with difference slopes."""
+    """Solve for both ends by Newton's method with finite differences, on a rough grid first."""
     y = rows.link.to_y(start)
     for rough, tolerance, most in [(True, 1e-3, 15), (False, 1e-5, 8)]:
         for _ in range(most):
@@ -273,7 +274,8 @@ def both_ends(gap, excess, densities, slopes):
 
         s2 d2 - s1 d1 = -gap    and    f2 d2 - f1 d1 = -excess,
 
-    which gives d1 = (gap f2 - excess s2) / (f2 s1 - f1 s2) and d2 = (gap f1 - excess s1) / (same).
+    which gives d1 = (gap f2 - excess s2) / (f2 s1 - f1 s2) and d2 = (gap f1 - excess s1) / (f2 s1 -
+    f1 s2).
 
     Parameters
     ----------

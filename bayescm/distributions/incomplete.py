@@ -15,10 +15,11 @@ from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike
 from scipy import special
 
-_LARGE = 1e5  # a parameter above which the inverses of scipy are checked
-_HUGE = 1e7  # both parameters above which Temme's expansion is as accurate as scipy, and faster
+_LARGE = 1e5  # size of a parameter above which the inverses of scipy are checked
+# Size of both parameters above which Temme's expansion is as accurate as scipy, and faster.
+_HUGE = 1e7
 _FAR = 1 / 64  # distance from 0 above which 1 - x has as many digits as x
-_LEAST = 3.0  # parameters above which log odds may be computed from a polynomial
+_LEAST = 3.0  # size of both parameters above which log odds may be computed from a polynomial
 _WIDEST = np.sqrt(2 * _LEAST)  # two divided by the largest spread for such parameters
 
 
@@ -161,7 +162,7 @@ class Share(NamedTuple):
 def share_between(a: np.ndarray, b: np.ndarray, under: np.ndarray, over: np.ndarray) -> Share:
     """Return the points with these masses below and above, at full relative precision."""
     a, b, under, over = np.broadcast_arrays(a, b, np.clip(under, 0, 1), np.clip(over, 0, 1))
-    swapped = a > b  # s is v or 1 - v, whichever is smaller overall
+    swapped = a > b  # s is v or 1 - v, whichever has the smaller mean
     small, large = np.where(swapped, b, a), np.where(swapped, a, b)
     less, more = np.where(swapped, over, under), np.where(swapped, under, over)
     s, c = np.empty(a.shape), np.empty(a.shape)

@@ -51,7 +51,7 @@ def log_half_student_t2(x: Any, scale: Any) -> np.ndarray:
 
 def log_binomial(k: Any, n: Any, p: Any) -> np.ndarray:
     """
-    Return the log probability of k successes in n trials, each of probability p.
+    Return the log probability of k successes in n trials, each with probability p.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def log_binomial(k: Any, n: Any, p: Any) -> np.ndarray:
 
 def log_beta_binomial(k: Any, n: Any, a: Any, b: Any) -> np.ndarray:
     """
-    Return the log probability of k successes in n trials whose probability is Beta(a, b).
+    Return the log probability of k successes in n trials with success probability ~ Beta(a, b).
 
     Examples
     --------

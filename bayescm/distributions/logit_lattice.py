@@ -27,12 +27,12 @@ _NEWTON_STEPS = 8  # Newton steps inside one cell, in which the distribution fun
 @dataclass(frozen=True, eq=False)
 class LogitLattice(Distribution):
     """
-    Distributions of rates, as masses of smooth densities on lattices of their logits.
+    Distributions of rates, represented by masses on lattices of their logits.
 
     Attributes
     ----------
     logits : ndarray, shape (..., m)
-        Equidistant and increasing.
+        Logits, equidistant and increasing.
     masses : ndarray, shape (..., m)
         Masses that sum to 1. They must resolve the density, with at least about two points per
         standard deviation.

@@ -1,8 +1,8 @@
 """
 Mixtures, means of independent variables, and densities on a grid.
 
-The mixture over folds and the mean over folds take the distribution of a measure in every fold,
-with the folds along the last axis of the batch.
+The mixture over folds and the mean over folds are computed from the distribution of a measure in
+every fold, with the folds along the last axis of the batch.
 """
 
 from dataclasses import dataclass, replace
@@ -287,7 +287,7 @@ class Gridded(Distribution):
 
     @cached_property
     def _curves(self):
-        # A late import, because it loads much of scipy.
+        # Imported late, because the import loads much of scipy.
         from scipy.interpolate import PchipInterpolator
 
         curve = PchipInterpolator(self.nodes, self.density)

@@ -10,8 +10,8 @@ variables give the mean, standard deviation, skewness and excess kurtosis of two
 - Gorodkin's R_K, the multiclass MCC, by the second-order delta method (`multiclass_mcc`).
 
 Both are represented by a beta distribution whose quantiles are corrected by a Cornish-Fisher
-expansion (`CornishFisherBeta`). The terms of the expansion give an error estimate. If that exceeds
-the error of draws, draws are used (`MomentsOrDraws`).
+expansion (`CornishFisherBeta`). The terms of the expansion give an error estimate. If it exceeds
+the error of draws, draws are used instead (`MomentsOrDraws`).
 
 References
 ----------
@@ -108,8 +108,8 @@ def _joint_cumulants(parts, concentration, used):
     Return the contribution of shared cells to the second and the third cumulant of the sum.
 
     The result is of first order in the variance of the cells. The slope of a class with respect to
-    its errors is the slope of its mean. The neglected terms are smaller by a factor of the class
-    size, and are also returned.
+    its errors is the slope of its mean. The neglected terms, which are smaller by a factor of the
+    class size, are estimated and also returned.
     """
     weight = 0.5 if isinstance(parts, F1) else 1.0
     hit, wrong = np.asarray(parts.a), np.asarray(parts.b)
@@ -373,8 +373,8 @@ class CornishFisherBeta(Distribution):
         Smallest and largest value.
     accurate_tails : bool
         Whether the tails are accurate, as for the mean of a Dirichlet process, whose tails four
-        moments describe well. docs/results/item_score_alarms_tails.csv has the rates at which
-        samples have a tail below 1e-2 and 1e-3.
+        moments describe well. docs/results/item_score_alarms_tails.csv lists how often the tail
+        probability of a sample is below 1e-2 and 1e-3.
 
     Examples
     --------
@@ -404,7 +404,7 @@ class CornishFisherBeta(Distribution):
         return replace(self, **{name: array.ravel()[index] for name, array in full.items()})
 
     def minus(self, other: Distribution) -> "CornishFisherBeta | None":
-        """Return the difference from an independent mean on the same scale, using cumulants."""
+        """Return the difference from an independent mean on the same scale, or None."""
         if not (isinstance(other, CornishFisherBeta) and self.accurate_tails):
             return None
         if other.support != self.support:
@@ -634,7 +634,7 @@ def _ends(z, prob):
 @dataclass(frozen=True, eq=False)
 class MomentsOrDraws(InTurn):
     """
-    Batch of distributions from moments, with draws for members that need them.
+    Batch of distributions from moments, with draws for members whose moments are too inaccurate.
 
     Attributes
     ----------
@@ -647,7 +647,7 @@ class MomentsOrDraws(InTurn):
         accurate.
     accuracy : float, optional
         Acceptable error of an interval end even if draws are more accurate. The default is 1e-3 for
-        more than 1,000 numbers and 0 for fewer.
+        more than 1,000 numbers, and 0 otherwise.
     """
 
     by_moments: CornishFisherBeta

@@ -42,7 +42,8 @@ from scipy import special
 from bayescm.distributions.hdi import INTERIOR, LOWER, SEVERAL_MODES, UPPER, Link, both_ends
 
 # Refinement. Rough results, to 1e-4 or worse, start on coarser lattices and end earlier.
-_LEAST_LEVEL = {False: 2, True: 1}  # three lattices give two moves; rough ones may agree at once
+# First level at which solutions may be accepted; exact results need two moves, rough ones need one.
+_LEAST_LEVEL = {False: 2, True: 1}
 _RECHECKED = 2, 4, 6  # levels, after the first, at which the kind of an interval is reconsidered
 _SURE = 0.01  # in z; after smaller moves, the kind of an interval is not reconsidered
 _SMALL = 0.02  # in z; only small moves estimate the error
@@ -61,11 +62,12 @@ _UNSETTLED = 0.1  # in z; a larger last step indicates the same
 _GREATEST_Z = 7.2  # the mass beyond is 3e-13, which lattices do not resolve
 
 # The candidates for a shortest interval
-_SPLITS = np.linspace(-18, 18, 61)  # log odds of the share of the left-out mass that is below
-_SPLITS_OF_FEW_NODES = 0.55  # factor for these if the quantile function ends at z = 6
+# Log odds of the share of the left-out mass that is below the interval.
+_SPLITS = np.linspace(-18, 18, 61)
+_SPLITS_OF_FEW_NODES = 0.55  # factor for these log odds if the quantile function ends at z = 6
 _ANOTHER = 0.1  # in z; candidates further apart than this are different
 _VALLEY = 0.02  # depth of a valley in the log density that separates two modes
-_VISIBLE = 4.5  # largest z at which a valley counts
+_VISIBLE = 4.5  # largest z at which a valley is taken into account
 # Codes of the kinds of an interval, which index `_KIND_NAMES`.
 _EQUAL_DENSITIES = 0
 _FROM_LOWER = 1
@@ -385,9 +387,10 @@ def shortest_candidate(curve: Any, link: Link, prob: float) -> Candidate:
     Return the shortest candidate for an interval, according to the quantile function.
 
     With mass u below it, an interval of mass p has the length Q(u + p) - Q(u). The length decreases
-    in u if the density is higher at the upper end than at the lower end. Candidates are therefore
-    the points u at which this difference falls through 0. u = 0 is a candidate if the difference
-    starts below 0, and u = 1 - p if it ends above 0.
+    in u if the density is higher at the upper end than at the lower end. With the gap defined as
+    the log density at the upper end minus the log density at the lower end, candidates are
+    therefore the points u at which the gap falls through 0. u = 0 is a candidate if the gap starts
+    below 0, and u = 1 - p if it ends above 0.
 
     Parameters
     ----------

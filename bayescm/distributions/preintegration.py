@@ -58,17 +58,16 @@ from bayescm.distributions.quadrature import LineValues, Masses
 from bayescm.distributions.quasi_random import even_normal
 
 # With 1,024 lines, the ends of a 95% interval have errors of 1e-5 to 1e-4 of its length for
-# hundreds
-# of examples, and up to 1e-3 for twenty examples. Four times as many lines reduce the errors to a
-# third to a tenth (tests/benchmarks/preintegration.py).
+# hundreds of examples, and up to 1e-3 for twenty examples. Four times as many lines reduce the
+# errors to a third to a tenth (tests/benchmarks/preintegration.py).
 ACCURACY = 1e-4
 SUFFICIENT = 1e-3  # for larger errors, draws are used: 50,000 draws have an error of 3e-3
 MEMBERS = 8  # maximum batch size; each member takes 0.1 to 0.5 s
-SHARES = 26  # enough for two classifiers with three classes; tables of more sticks are slow
+# Maximum number of sticks, enough for two classifiers with three classes; more are slow.
+SHARES = 26
 _LINES = 2**7, 2**9, 2**10, 2**11  # lines per scrambling
-# Largest number of lines per scrambling times shares, if 4,096 lines in total are not enough. A
-# call
-# then takes half a second.
+# Largest number of lines per scrambling times the number of shares, if 4,096 lines in total are not
+# enough. A call then takes half a second.
 _MOST = 2**14
 
 
@@ -294,8 +293,8 @@ def joint_difference(first: Any, second: Any) -> Distribution | None:
     """
     Return the distribution of first - second for independent numbers, or None.
 
-    If both are a `FunctionOfDirichlet`, it is a function of the cells of both. `preintegrated`
-    explains when it is None.
+    If both are a `FunctionOfDirichlet`, the difference is a function of the cells of both.
+    Otherwise, and in the cases listed in `preintegrated`, the result is None.
     """
     if not isinstance(first, FunctionOfDirichlet) or not isinstance(second, FunctionOfDirichlet):
         return None
@@ -324,7 +323,7 @@ class UndefinedOnLine(ValueError):
 
 # From scores to cells, and to function values
 
-_STEP_OF_TABLE = 0.25  # in scores, between the knots of the spline for the log odds
+_STEP_OF_TABLE = 0.25  # distance between the knots of the spline for the log odds, in scores
 _FINE = 256  # points per score in the table computed from the spline
 _RANGE = 8.0  # largest score in the table
 _LEAST = 1e-75  # smallest cell, so that products of four do not underflow to 0/0
@@ -375,7 +374,8 @@ class _Sticks:
 
 
 _REACH = 7.0  # largest score on a line in both directions; the mass beyond is 3e-12
-# In scores, between points of a line; polynomials through eight points are accurate to 1e-6.
+# Distance between points of a line, in scores. Polynomials through eight points are accurate to
+# 1e-6.
 _STEP = 0.75
 _DIFFERENCE = 0.02  # step of finite differences in scores, for gradients
 _GRADIENTS = 2**5  # number of gradients per scrambling

@@ -27,9 +27,9 @@ Integrating exactly along one direction is known as pre-integration (Griewank et
 gradient would be a slightly better direction than a diagonal. The diagonal, however, puts all
 points of all lines on one grid of scores, so each share is inverted at only 20 to 100 scores.
 
-All crossings are counted, so y need not be monotone. Convergence is then algebraic, and the stated
-error is larger accordingly. It is better to keep a share in which y is not monotone out of the
-lines: as the outer share, it has separate nodes.
+All crossings are counted, so y need not be monotone. If it is not, convergence is only algebraic,
+and the stated error is larger accordingly. It is better to keep a share in which y is not monotone
+out of the lines: as the outer share, it has separate nodes.
 
 `newton` computes quantiles, intervals and their errors on these lattices.
 
@@ -95,8 +95,8 @@ class FunctionOfShares(Distribution):
         Maximum numerical error of an end, relative to the length of the interval or to ``max(1,
         end)``, whichever is smaller. The default is 1e-4, and 1e-3 for more than 1,000
         distributions. For a quantile, it is relative to four times its standard deviation dx/dz.
-        For up to 1,000 distributions, probabilities and densities are at least as accurate as for
-        1e-6.
+        For up to 1,000 distributions, probabilities and densities are at least as accurate as with
+        a value of 1e-6.
     share_error : float, optional
         Error of an end due to the shares themselves, relative to the length of the interval. No end
         is computed more accurately.
@@ -213,7 +213,7 @@ class FunctionOfShares(Distribution):
         return values.T.reshape(shape)[()]
 
     def _rows(self) -> "Iterator[Rows]":
-        """Yield rows of some members at a time, or the same rows each time for small batches."""
+        """Yield the rows of up to `MANY` members at a time, which are cached for small batches."""
         if self._size <= MANY:
             yield self._all_rows
             return
@@ -280,7 +280,7 @@ def difference(first: Any, second: Any) -> FunctionOfShares | None:
     Returns
     -------
     FunctionOfShares or None
-        The distribution. None if one of them is neither, or if their ranges differ.
+        The distribution. None if one of them is neither, or if their shapes or ranges differ.
     """
     shares: list[Any] = []
     images: list[Callable] = []
@@ -317,11 +317,10 @@ def difference(first: Any, second: Any) -> FunctionOfShares | None:
 
 # Many distributions on lattices
 
-_ROUGH = 1e-4  # accuracy from which coarser lattices and fewer points are enough
+_ROUGH = 1e-4  # tolerance from which on coarser lattices and fewer points are sufficient
 _ARRAY = 2**14  # elements of an array: 128 kB, so that several fit into the processor's cache
-# Largest number of elements in the lattice of one row: 16 MB and one second. The error is then
-# stated
-# without further refinement.
+# Largest number of elements in the lattice of one row, which takes 16 MB and about one second.
+# Larger lattices are not used; the error of the largest permitted one is stated.
 _LARGEST_LATTICE = 2**21
 # Largest log odds for plain floats, so that no product of four cells, e**-320, underflows.
 _PLAIN = 80.0
@@ -340,7 +339,7 @@ class Rows:
     """
     m distributions, one per row, on lattices of several levels, with higher levels being finer.
 
-    It is evaluated at points (m, P), and caches the values of the last two levels.
+    Methods accept points (m, P). The values of the last two levels are cached.
 
     Parameters
     ----------
@@ -420,7 +419,7 @@ class Rows:
         return lines, np.ascontiguousarray(np.broadcast_to(y, shape)), lines.weights[None]
 
     def _evaluate_halves(self, level):
-        """Return the same for a share below 1/2 and above it, concatenated."""
+        """Return the same as `evaluate`, for a share below 1/2 and above it, concatenated."""
         distribution, (kinked, *others) = self.distribution, self.distribution.kinked
         share = distribution.shares[kinked]
         values, weights = [], []
@@ -586,10 +585,10 @@ class Rows:
 # The lattice
 
 _REACH = 7.5  # of z: the mass beyond is 6e-14
-# Steps of z by level, the first for rough results. The number of points grows with the d-th power
-# of the inverse step, which therefore decreases more slowly in three dimensions. The steps of an
-# outer share are refined further than the steps of the lines. Cohen's kappa needs this below the
-# smallest value that some prevalences allow.
+# Steps of z by level. The first level is used for rough results only. The number of points grows
+# with the d-th power of the inverse step, which therefore decreases more slowly in three
+# dimensions. The steps of an outer share are refined further than the steps of the lines. Cohen's
+# kappa needs this below the smallest value that some prevalences allow.
 _STEPS = {
     (1, False): tuple(1 / (2**0.5) ** level for level in range(14)),
     (2, False): tuple(1 / (2**0.5) ** level for level in range(14)),
@@ -893,7 +892,7 @@ class QuantileFunction:
 
 @dataclass(frozen=True, eq=False)
 class HalfShare:
-    """Beta variable conditional on being below, or above, 1/2."""
+    """Beta variable, conditional on being below 1/2 or above 1/2."""
 
     share: Beta
     upper: bool
@@ -925,8 +924,8 @@ class QuantileShare:
     Attributes
     ----------
     distribution : FunctionOfShares, shape (...)
-        Distribution on a range from 0 or -1 to 1, or from 0 to infinity. In the last case, the odds
-        of the share are the number.
+        Distribution on a range from 0 or -1 to 1, or from 0 to infinity. In the last case, the
+        number is the odds of the share.
     """
 
     distribution: FunctionOfShares
@@ -954,8 +953,8 @@ class LogNumber(NDArrayOperatorsMixin):
     """
     Positive numbers represented by their logarithms, for values outside the range of floats.
 
-    They support addition, multiplication, division, square roots and squares, like arrays. A
-    difference is its absolute value. The logarithm, ``np.log``, is an array.
+    They support addition, multiplication, division, square roots and squares, as arrays do.
+    Subtraction returns the absolute difference. ``np.log`` returns an array.
 
     Examples
     --------

@@ -156,8 +156,8 @@ def _inverse(x):
 
 def _shortest(inner, prob):
     """Return the shortest intervals of 1 / J with a given mass, (..., 2), and their kinds."""
-    spare = 1 - prob - inner.cdf(0.0)  # left-out part of the mass above J = 0
-    room = np.where(spare > 0, spare, 1 - prob)  # if there is no such mass, the result is not used
+    spare = 1 - prob - inner.cdf(0.0)  # mass above J = 0 that an interval leaves out
+    room = np.where(spare > 0, spare, 1 - prob)  # if there is no such mass, the value is not used
 
     def ends_of(split):
         """Return both ends, given the share of the left-out mass above J."""

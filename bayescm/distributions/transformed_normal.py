@@ -42,11 +42,11 @@ def inverse_link(y: ArrayLike, bounds: Bounds) -> np.ndarray:
 @dataclass(frozen=True, eq=False)
 class TransformedNormal(Distribution):
     """
-    Distribution of a number whose link is normal.
+    Distribution of a number whose value on the scale of the link is normal.
 
     Attributes
     ----------
-    mu, sigma : ndarray of one shape
+    mu, sigma : ndarray of the same shape
         Mean and standard deviation on the scale of the link.
     bounds : pair of float
         The support: (0, 1), (0, inf) or (-inf, inf).
