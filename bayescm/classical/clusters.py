@@ -6,7 +6,7 @@ l = d - sum_m p_m d_m. With n_g counts in cluster g of G,
 
     design effect = G / (G - 1) sum_g (sum_m n_gm l_m)^2 / sum_m n_m l_m^2,
 
-which is the variance between clusters divided by the variance of independent examples.
+which is the variance between clusters divided by the variance for independent examples.
 """
 
 from collections.abc import Callable
@@ -24,8 +24,8 @@ def design_effect(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray
     Return the design effect of a measure under cluster sampling.
 
     The design effect is the variance of the estimate relative to the variance for independent
-    examples. The measure is linearised as in the delta method, and the variance of its linear form
-    between groups is compared with the variance for independent examples.
+    examples. The measure is linearised as in the delta method, and the variance is computed from
+    the linear form, summed within groups.
 
     Parameters
     ----------
@@ -39,13 +39,14 @@ def design_effect(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray
     Returns
     -------
     DataArray
-        Design effect, without the dimension ``group``. It is at least 1, because without clustering
-        the estimate would be below 1 in half of all samples. It is NaN if the measure is undefined.
+        Design effect, without the dimension ``group``. It is set to at least 1, because without
+        clustering the estimate would be below 1 in about half of all samples. It is NaN if the
+        measure is undefined.
 
     Raises
     ------
     ValueError
-        If there are no groups, or the measure has one value per class.
+        If there are fewer than two groups, or the measure has one value per class.
 
     References
     ----------

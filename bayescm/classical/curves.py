@@ -5,8 +5,8 @@ DeLong's variance of an area is computed from placements: for each positive, the
 with lower scores, and for each negative, the share of positives with higher scores. Ties count
 half.
 
-The pointwise bands follow Schalk's thesis. At each observed threshold they contain an interval for
-either rate, as if the threshold had been fixed in advance and were the only one. They are not
+The pointwise bands follow Schalk's thesis. At each observed threshold, they contain an interval for
+each rate, as if this threshold had been fixed in advance and were the only one. They are not
 simultaneous for the whole curve; for that, see :func:`bayescm.curves.roc`.
 """
 
@@ -51,7 +51,8 @@ def delong(evidence: xr.Dataset, *, prob: float = 0.95, transform: str = "logit"
         Scores of two classes.
     prob : float, default 0.95
     transform : {"logit", "none"}
-        Whether the interval is symmetric on the logit scale, which keeps it inside (0, 1).
+        Whether the interval is symmetric on the logit scale, which keeps it inside (0, 1), or on
+        the scale of the area.
 
     Returns
     -------
@@ -105,9 +106,9 @@ def delong_compare(
     Parameters
     ----------
     evidence : Dataset or mapping of str to Dataset
-        Scores of two or more classifiers on the same examples, with two classes and without folds.
-        A mapping ``{"a": scores, "b": scores}`` contains classifiers tested on different examples,
-        whose areas are independent.
+        Scores of two or more classifiers on the same examples, with two classes and without folds
+        or groups. A mapping ``{"a": scores, "b": scores}`` is for classifiers tested on different
+        examples, whose areas are independent.
     prob : float, default 0.95
 
     Returns
@@ -119,7 +120,8 @@ def delong_compare(
     Raises
     ------
     ValueError
-        If there are fewer than two classifiers, more than two classes, or folds.
+        If there are fewer than two classifiers or more than two classes, or if the examples are
+        divided into folds or groups.
 
     Examples
     --------
@@ -226,7 +228,7 @@ def roc_bands(
     prob : float, default 0.95
         Probability of each single interval.
     concentration : float, default 1
-        Prior pseudo-counts of the credible intervals. The default is a flat prior, as in the
+        Prior pseudo-counts of the credible intervals. The default is a flat prior, as in Schalk's
         thesis.
 
     Returns
@@ -317,9 +319,9 @@ def hull_areas(bands: xr.Dataset) -> xr.DataArray:
     """
     Return the areas under the lower and upper hulls of pointwise bands.
 
-    The thesis calls the result an interval of the area under the curve. However, it assumes that
-    all points reach their limits simultaneously, and is almost twice as wide as necessary. It is
-    included for comparison only; for intervals, see :func:`bayescm.curves.auc`.
+    Schalk's thesis calls the result an interval of the area under the curve. However, it assumes
+    that all points reach their limits simultaneously, and is almost twice as wide as necessary. It
+    is included for comparison only; for intervals, see :func:`bayescm.curves.auc`.
 
     Parameters
     ----------
@@ -355,8 +357,8 @@ def hull_areas(bands: xr.Dataset) -> xr.DataArray:
     areas = []
     for x_bound, y_bound in hulls:
         xs, ys = x.sel(bound=x_bound).values, y.sel(bound=y_bound).values
-        # An ROC curve ends in (0, 0) and (1, 1). Precision at recall 0 and 1 is taken from the
-        # nearest threshold.
+        # An ROC curve starts at (0, 0) and ends at (1, 1). Precision at recall 0 and 1 is taken
+        # from the nearest threshold.
         first, last = (0.0, 1.0) if "tpr" in bands else (ys[0], ys[-1])
         xs, ys = np.array([0.0, *xs, 1.0]), np.array([first, *ys, last])
         order = np.argsort(xs, kind="stable")
@@ -433,7 +435,7 @@ def curve_bootstrap(
 
 
 def _resample_by_class(actual, size, rng):
-    """Return how often each example is resampled within its class, (size, n)."""
+    """Return how often each example occurs in each resample, stratified by class, (size, n)."""
     counts = np.empty((size, len(actual)))
     for label in (0, 1):
         members = np.flatnonzero(actual == label)

@@ -1,7 +1,7 @@
 """
 Student t intervals and tests for cross-validation folds.
 
-The array functions take the values of a measure in every fold on the last axis (or the last two
+The array functions accept the values of a measure in every fold on the last axis (or the last two
 axes) and return ``(..., 2)``. The interval is the mean of the M folds plus and minus a quantile of
 Student's t distribution times
 
@@ -10,7 +10,7 @@ Student's t distribution times
     sqrt((1/M + test/train) S^2)           resampled (Nadeau & Bengio)
 
 with the sample variance S^2 over folds. Intervals are symmetric and not clipped. `fold_t` is the
-interface for labelled counts, `correlated_t` is the posterior with the scale of the resampled t,
+interface for labelled counts, `correlated_t` uses the posterior with the scale of the resampled t,
 and `combined_5x2` is the F test for five repetitions of two folds.
 """
 
@@ -73,7 +73,7 @@ def fold_t(
         all folds, in [0, 1).
     undefined : {"drop", "zero", "nan"}
         How to treat folds with an undefined measure (0/0): exclude them (each reduces the degrees
-        of freedom by one), count them as 0, or return NaN.
+        of freedom by one), replace the measure by 0, or return NaN.
 
     Returns
     -------
@@ -322,9 +322,9 @@ def correlated_t(
     """
     Compare the scores of two classifiers over cross-validation folds.
 
-    The differences between folds are modelled as normal and equally correlated, because training
-    sets overlap. With a flat prior, the posterior of the mean difference is a Student t
-    distribution with the scale of Nadeau and Bengio's corrected t.
+    The differences between the two scores on each fold are modelled as normal and, because training
+    sets overlap, as equally correlated. With a flat prior, the posterior of the mean difference is
+    a Student t distribution with the scale of Nadeau and Bengio's corrected t.
 
     Parameters
     ----------
@@ -347,8 +347,8 @@ def correlated_t(
     Raises
     ------
     ValueError
-        If the numbers of scores differ or are not a multiple of ``n_folds``, or if a score is
-        missing or infinite.
+        If ``n_folds`` is below 2, if the numbers of scores differ or are not a multiple of
+        ``n_folds``, or if a score is missing or infinite.
 
     References
     ----------
@@ -462,8 +462,8 @@ def combined_5x2(counts: xr.DataArray, measure: str | Callable = "accuracy") -> 
     names = counts["classifier"].values.tolist()
     rows = []
     for i, j in combinations(range(len(names)), 2):
-        # F is the sum of squared differences divided by twice the sum of their variances per
-        # repeat.
+        # F is the sum of squared differences divided by twice the sum of their variances within
+        # repeats.
         p = values.values[i] - values.values[j]
         s2 = ((p - p.mean(axis=1, keepdims=True)) ** 2).sum()
         f = float((p**2).sum() / (2 * s2)) if s2 else float("nan")

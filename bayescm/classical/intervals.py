@@ -44,12 +44,13 @@ def proportion(
     Parameters
     ----------
     successes, trials : int, array_like or DataArray
-        Integers, ``0 <= successes <= trials`` and ``trials >= 1``; broadcast together.
+        Integers with ``0 <= successes <= trials`` and ``trials >= 1``, broadcast against each
+        other.
     method : {"wilson", "exact", "mid-p", "jeffreys", "agresti_coull", "plus_four", "wald"}
         Method. ``"wilson"`` is the score interval and ``"wald"`` the normal approximation.
 
         - ``"exact"``: Clopper and Pearson's interval, also called ``"clopper_pearson"``.
-        - ``"mid-p"``: counts half the probability of the observed number in each tail.
+        - ``"mid-p"``: includes half the probability of the observed number in each tail.
         - ``"jeffreys"``: equal-tailed posterior interval with Jeffreys' prior. It ends at 0 or 1 if
           there are no successes or no failures.
         - ``"agresti_coull"``: adds half of z squared to successes and failures.
@@ -59,8 +60,9 @@ def proportion(
     Returns
     -------
     DataArray, dims (..., bound)
-        Interval, equivalent to ``statsmodels.stats.proportion.proportion_confint`` except for
-        clipping. The last three methods may exceed [0, 1].
+        Interval. Wilson, exact, Agresti-Coull and Wald intervals equal the results of
+        ``statsmodels.stats.proportion.proportion_confint``, except that the latter are clipped to
+        [0, 1]. The last three methods may exceed [0, 1].
 
     Raises
     ------
@@ -202,15 +204,15 @@ def delta(
     blur : {None, "shared", "diagonal"}
         "Blurring" correction for small variances: noise with variance :math:`z^2/(2n^2)` is added
         to each observed share, which corresponds to Agresti and Coull's correction for rare events.
-        With ``"shared"``, all measures of one classifier have the same noise. With ``"diagonal"``,
-        each interval has independent noise. Single intervals are identical. For more than two
-        classes, the shares of the first class are the remainders.
+        With ``"shared"``, all measures of one classifier share the same noise. With ``"diagonal"``,
+        each interval has independent noise. The two choices differ only for simultaneous intervals.
+        For more than two classes, the shares of the first class are the remainders.
     pairs : sequence of (classifier, measure), optional
-        Parameters of interest, if not all. The others are NaN.
+        Intervals to compute, all by default. The others are NaN.
     scale : {"identity", "logit", "atanh", "log"}
         Scale of the symmetric interval. ``"logit"`` keeps it inside (0, 1), ``"atanh"``
-        inside (-1, 1) and ``"log"`` above 0. For estimates at the end of a scale, the plain
-        interval is truncated.
+        inside (-1, 1) and ``"log"`` above 0. For estimates at an end of the range, the interval on
+        the identity scale is used, truncated to the range.
 
     Returns
     -------
@@ -419,7 +421,7 @@ def bootstrap(
         Quantiles of the resampled values, or the bias-corrected and accelerated version.
     resamples : int, default 1000
     pairs : sequence of (classifier, measure), optional
-        Parameters of interest. See :func:`delta`.
+        Intervals to compute. See :func:`delta`.
     random_seed : int or Generator, optional
 
     Returns
@@ -475,7 +477,7 @@ def resample(samples: "MultinomialSamples", resamples: int, rng: np.random.Gener
 
 def _bca_levels(draws, estimate, acceleration, tails):
     """
-    Return the levels of the bias-corrected and accelerated bounds, or NaN without an estimate.
+    Return the levels of the bias-corrected and accelerated bounds, or NaN if there is no estimate.
 
     Efron's (1987) z0 is the normal quantile of the share of resamples below the estimate, with ties
     counting half. The level of a tail with quantile z is Phi(z0 + w / (1 - a w)) with w = z0 + z.
@@ -540,7 +542,7 @@ class MultinomialSamples:
     labels : ndarray, shape (C,)
         Class labels.
     size : int
-        Number of labels: the classes and an abstention label.
+        Number of labels: the classes and, if there is one, the abstention label.
     leading : DataArray
         Dimensions and coordinates of the L evaluations and of the classifiers.
     """

@@ -1,8 +1,8 @@
 """
 Prevalence from few labels and a judge: prediction-powered and Rogan-Gladen intervals.
 
-For n labelled examples, let y be the true label and f the label of the judge, and let F be its
-labels for N other examples. The prediction-powered estimate is
+For n labelled examples, let y be the true labels and f the labels from the judge, and let F be the
+labels from the judge for N other examples. The prediction-powered estimate is
 
     w mean(F) + mean(y) - w mean(f),
 
@@ -135,7 +135,8 @@ def rogan_gladen(evidence: xr.DataArray, *, prob: float = 0.95) -> xr.DataArray:
     N = unlabelled.sum(-1)
     if (N < 1).any():
         raise fail("Every example is labelled", ..., "", "pass the labels to proportion()")
-    # Agresti-Coull corrections: z^2 for the observed share, one example each for the others.
+    # Agresti-Coull corrections: z^2 / 2 pseudo-examples of each label for the observed share, and
+    # one pseudo-example in each cell for recall and specificity.
     F = (unlabelled[..., 1] + z**2 / 2) / (N + z**2)
     positives, negatives = labelled[..., 1, :].sum(-1) + 2, labelled[..., 0, :].sum(-1) + 2
     recall = (labelled[..., 1, 1] + 1) / positives

@@ -130,7 +130,7 @@ class _Conditioned:
 
 
 class _Directions:
-    """P(all abs(Z_k) <= q), as an average over directions of the distribution of the length."""
+    """P(all abs(Z_k) <= q): the distribution function of the length, averaged over directions."""
 
     def __init__(self, correlation, points):
         values, vectors = np.linalg.eigh(correlation)

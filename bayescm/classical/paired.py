@@ -1,5 +1,5 @@
 """
-Tests and intervals for the difference in accuracy of classifiers on the same examples.
+Tests and intervals for the difference in accuracy between classifiers on the same examples.
 
 For two classifiers, the examples form a table [[a, b], [c, d]]: both right, only the first, only
 the second, both wrong. Only the discordant counts b and c are informative about the difference (b -
@@ -48,8 +48,8 @@ def mcnemar(evidence: Any, *, method: str = "mid-p") -> pd.DataFrame:
     -------
     DataFrame
         ``measure`` (accuracy), ``first``, ``second``, ``only_first`` and ``only_second`` (number of
-        examples on which only this classifier is right), ``statistic`` (the smaller of both, or
-        chi-square), the two-sided ``p_value`` and the ``method``.
+        examples on which only this classifier is right), ``statistic`` (the smaller of these two
+        numbers, or chi-square), the two-sided ``p_value`` and the ``method``.
 
     Raises
     ------
@@ -105,7 +105,7 @@ _TESTS: dict[str, Callable] = {
 
 def paired_difference(evidence: Any, *, method: str = "tango", prob: float = 0.95) -> pd.DataFrame:
     """
-    Return confidence intervals of the difference of two paired accuracies.
+    Return confidence intervals of the difference between two paired accuracies.
 
     Parameters
     ----------
@@ -171,8 +171,8 @@ def score_statistic(difference: np.ndarray, b: np.ndarray, c: np.ndarray, n: flo
     """
     Return Tango's score statistic of a difference, given the discordant pairs.
 
-    The share of the discordant pairs c is the constrained maximum likelihood estimate, the larger
-    root of 2 n q^2 + B q - c difference (1 - difference) = 0.
+    The probability q of the discordant pairs counted by c is replaced by its constrained maximum
+    likelihood estimate, the larger root of 2 n q^2 + B q - c difference (1 - difference) = 0.
     """
     B = -b - c + (2 * n - b + c) * difference
     root = np.sqrt(np.maximum(B**2 + 8 * n * c * difference * (1 - difference), 0))
@@ -202,7 +202,7 @@ def _bonett_price(table, prob):
 
 
 def _newcombe(table, prob):
-    """Combine both Wilson intervals by square-and-add, minus 2 phi times the product."""
+    """Combine both Wilson intervals by square-and-add, given the correlation phi."""
     n, z = table.sum(), ndtri((1 + prob) / 2)
     right_1, right_2 = table[0].sum(), table[:, 0].sum()
     p_1, (lower_1, upper_1) = right_1 / n, wilson(right_1, n, z)

@@ -202,7 +202,7 @@ def hosmer_lemeshow(
         raise fail("Groups must be 3 or more", groups, "", "pass `groups=10`")
     rows = []
     for name, p, positives, total in _forecasts(evidence):
-        # The group of a forecast is determined by the middle example that has it.
+        # The group of a forecast is determined by the middle one of its examples.
         quantile = (np.cumsum(total) - total / 2) / total.sum()
         _, group = np.unique((quantile * groups).astype(int), return_inverse=True)
         expected = np.bincount(group, total * p)
@@ -296,7 +296,7 @@ class _Forecasts(NamedTuple):
 
 
 def _forecasts(evidence: xr.Dataset) -> Iterator[_Forecasts]:
-    """Yield the sample forecasts of each classifier."""
+    """Yield the forecasts and outcomes of each classifier in the sample."""
     evidence = as_probabilities(evidence)
     if "importance" in evidence or "prevalence" in evidence.coords:
         raise fail(

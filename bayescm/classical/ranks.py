@@ -25,7 +25,7 @@ from bayescm.evidence.results import as_results
 from bayescm.measures.catalogue import is_loss
 from bayescm.validate import check_prob, check_seed, check_whole, fail
 
-_BLOCK = 5000  # draws of data set weights in memory at once
+_BLOCK = 5000  # number of draws of the weights of data sets in memory at once
 
 
 def friedman(results: xr.Dataset | pd.DataFrame, *, correct_ties: bool = True) -> pd.DataFrame:
@@ -210,9 +210,9 @@ def signed_rank(
     Return the Bayesian signed-rank test of every pair of classifiers.
 
     The differences over data sets are treated as a sample from a distribution with a Dirichlet
-    process prior. The test is about the mean of two differences from this distribution. It uses
-    only one number per data set, whereas :func:`bayescm.compare` also uses the uncertainty of each
-    number.
+    process prior. The test concerns the mean of two differences drawn from this distribution. It
+    uses only one number per data set, whereas :func:`bayescm.compare` also uses the uncertainty of
+    each number.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def signed_rank(
     rope : float or (float, float), default 0
         Region of practical equivalence of the difference: half its width, or both ends.
     prior : float, default 0.5
-        Strength of the prior, > 0, as a number of data sets with difference zero.
+        Strength of the prior, > 0, as a number of data sets with a difference of zero.
     draws : int, default 50,000
     random_seed : int, default 0
 
@@ -231,10 +231,10 @@ def signed_rank(
     -------
     DataFrame
         One row per pair: ``first``, ``second``, ``data_sets`` and two sets of probabilities.
-        ``share_better``, ``share_rope`` and ``share_worse`` are the mean probabilities that the
-        mean of two differences is better, equivalent or worse. ``p_better``, ``p_rope`` and
-        ``p_worse`` are the posterior probabilities that the respective share is the largest of the
-        three.
+        ``share_better``, ``share_rope`` and ``share_worse`` are the posterior means of three
+        shares: the probabilities that the mean of two differences is above, inside or below the
+        region of practical equivalence. ``p_better``, ``p_rope`` and ``p_worse`` are the posterior
+        probabilities that the respective share is the largest of the three.
 
     Raises
     ------
@@ -287,7 +287,7 @@ def signed_rank(
 
 def _sign_probabilities(differences, rope, prior, draws, rng):
     """
-    Draw the probabilities (draws, 3) of the mean of two differences being above, in or below.
+    Draw the probabilities (draws, 3) that the mean of two differences is above, inside or below.
 
     With weights w ~ Dirichlet(prior, 1, ..., 1) of a pseudo-difference 0 and the differences d, the
     first probability is sum_ij w_i w_j [d_i + d_j > 2 rope[1]].

@@ -163,7 +163,7 @@ def _inner(groups, rule, at, heights):
     totals = groups.totals[1][:, None]
     along, across = groups.factor[1]
     cross, width = (entry[..., None] for entry in groups.roots[1])
-    # At node n of the second effect, the logit is start + n * step and the effect is base + n *
+    # At node n of the second effect, the logit is start + n * step, and the effect is base + n *
     # width.
     base = groups.modes[1][..., None] + cross * rule[0]
     start = groups.means[1][..., None] + along[..., None] * at + across[..., None] * base

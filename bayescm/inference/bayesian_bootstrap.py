@@ -22,11 +22,11 @@ has the score
 .. math:: c_k + z_k D_k / 2,
 
 where :math:`c_k` is its score in a random item, which is the same for all systems, moved inwards
-such that both sides are inside the range. A random half of the systems is below (:math:`z_k = -1`),
-and the others are above. :math:`D_k` is the largest difference between system k and its nearest
-neighbour (`largest_differences`), so that a pair is as far apart as in the data. All differences,
-ratios, ranks and standard deviations of any number of systems are functions of the same joint
-draws.
+such that the scores on both sides of it are inside the range. A random half of the systems scores
+below :math:`c_k` (:math:`z_k = -1`), and the others score above it (:math:`z_k = 1`). :math:`D_k`
+is the largest difference between system k and its nearest neighbour (`largest_differences`), so
+that the scores of a pair are as far apart as in the data. All differences, ratios, ranks and
+standard deviations of any number of systems are functions of the same joint draws.
 
 References
 ----------
@@ -96,12 +96,12 @@ def stratified_shares(
 
 
 def student_shape(number: Any) -> Any:
-    """Return the shape of weights that gives means of n > 4 the variance of a t distribution."""
+    """Return the gamma shape that gives means of n > 4 numbers the variance of a t distribution."""
     return 1 - 4 / number
 
 
 def unbiased_shape(number: Any) -> Any:
-    """Return the shape of weights that gives means of n > 2 the variance of sample means."""
+    """Return the gamma shape that gives means of n > 2 numbers the variance of sample means."""
     return 1 - 2 / number
 
 
@@ -156,7 +156,7 @@ def draw_disagreement(
     ----------
     systems : int
     item_weight : ndarray, shape (n,)
-        Weight of each item on any scale, proportional to its probability of being a centre.
+        Weight of each item, on any scale. The probability of being a centre is proportional to it.
     concentration : float
         Shape e of the weights of both pseudo-items: 1/2, or 0 to omit them.
     size : int
@@ -193,9 +193,9 @@ def largest_differences(score: np.ndarray, low: float, high: float) -> np.ndarra
     Return the assumed distance of each system from others in an unobserved item, (K,).
 
     This is the largest absolute difference over the items between a system and its nearest
-    neighbour, the system with the smallest such difference. The difference of two systems then
+    neighbour, the system with the smallest such difference. The difference between two systems then
     hardly depends on the other systems. Systems with identical scores are not considered. If no
-    system remains, the distance is the range of the scores, or their observed range if the limits
+    system remains, the distance is the length of the range, or of the observed range if the limits
     are unknown.
 
     Parameters

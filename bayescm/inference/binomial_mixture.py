@@ -29,9 +29,9 @@ samples:
 4. :math:`q_m \sim \mathrm{Beta}(\tfrac12 + \mu \phi + X_m, \tfrac12 + (1 - \mu) \phi + F_m)` and
    :math:`w \sim \mathrm{Dirichlet}(a + N)`.
 
-If it is known which wrong outputs are equal, each component also has one of several distributions
-of wrong outputs ("ways"), with equal prior probabilities. The way is sampled together with the
-rates.
+If it is known which wrong outputs are equal, each component also follows one of several
+distributions of wrong outputs ("ways"), which have equal prior probabilities. The way is sampled
+together with the rates.
 
 References
 ----------
@@ -238,7 +238,7 @@ class _Sampler:
         self.weight = np.maximum(gammas / gammas.sum(axis=0), _LEAST)
 
     def _allocate(self):
-        """Sample the number of items, correct and wrong attempts of each component (step 1)."""
+        """Sample the numbers of items and of correct and wrong attempts per component (step 1)."""
         shape = self.rate.shape
         sums = np.zeros((3 + self.ways, *shape))
         if self.single.right.shape[1]:
@@ -280,7 +280,7 @@ class _Sampler:
 
     def _exchange(self, end, never, answers):
         """
-        Exchange the items of an end with those of a component that could be there (step 2).
+        Exchange the items of an end and of a component that could have its rate (step 2).
 
         ``never`` counts the attempts that cannot occur at this end, and ``answers`` the others.
         """

@@ -10,8 +10,8 @@ where p = q / Z. The relative mean-squared error is minimised by Meng and Wong's
 :math:`s_1` and :math:`s_2` are the proportions of draws from p (their effective number) and from g.
 The proposal is a normal distribution with the mean and covariance of the draws.
 
-Each chain is evaluated with a proposal fitted to the other chains. Thus no draws are used twice,
-and disagreement between chains becomes visible.
+Each chain is evaluated with a proposal fitted to the other chains. Thus no draw is used both to fit
+a proposal and to evaluate it, and disagreement between chains becomes visible.
 
 References
 ----------
@@ -78,7 +78,7 @@ class Estimate:
 
     @property
     def chains_agree(self) -> bool:
-        """Whether the differences between chains are within their standard errors."""
+        """Whether the estimates of the chains agree within 0.2 or within their standard errors."""
         if np.ptp(self.by_chain) < _ALIKE:
             return True
         precision = self.errors**-2
@@ -186,7 +186,7 @@ def _estimate(at_draws, at_proposed, effective):
         raise fail("A chain does not overlap with the other chains", ..., "", todo)
     first = np.exp(above - above.max())
     second = np.exp(below - below.max())
-    # Relative mean-squared error; autocorrelated draws count as fewer independent ones.
+    # Relative mean-squared error, using the effective number of the autocorrelated draws.
     relative = first.var() / first.mean() ** 2 / n
     relative += second.var() / second.mean() ** 2 / _effective_draws(second)
     return log_z, np.sqrt(relative)

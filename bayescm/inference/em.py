@@ -15,9 +15,9 @@ rater r with probability :math:`\theta_{rcj}`, independently of the other raters
 class c with probability :math:`\pi_{gc}` in population g. Given the number :math:`v_{rpj}` of
 labels j by rater r in pattern p, the expectation step is
 
-.. math:: t_{pc} \propto \pi_{g(p) c} \prod_{r, j} \theta_{rcj}^{v_{rpj}},
+.. math:: t_{pc} \propto \pi_{g(p) c} \prod_{r, j} \theta_{rcj}^{v_{rpj}}.
 
-The maximisation step counts examples of each class, weighted by t, and adds pseudo-counts.
+The maximisation step counts the examples of each class, weighted by t, and adds pseudo-counts.
 
 References
 ----------
@@ -55,12 +55,13 @@ def mixture_weights(
     pseudo_counts : array_like, broadcasts against (..., M)
         Pseudo-observations of each component.
     steps : int
-        Number of steps. Each costs two matrix products, and the error decreases geometrically.
+        Number of steps. Each step requires two matrix products, and the error decreases
+        geometrically.
 
     Returns
     -------
     ndarray, shape (..., M)
-        Weights, which sum to 1. They are equal if there are no observations or pseudo-counts.
+        Weights, which sum to 1. They are equal if there are neither observations nor pseudo-counts.
 
     Examples
     --------

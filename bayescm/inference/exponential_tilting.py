@@ -28,9 +28,9 @@ import numpy as np
 from scipy.special import softmax
 
 # Probabilities are matched up to the sampling error of this proportion of the draws. In tables of 3
-# to 20 classifiers, they were met to 0.002 with this value, and to 0.016 with a thousandth. For 780
-# pairs of 40 classifiers, the effective number of 25,641 draws was 208 with this value, and 1 with
-# a proportion of 1.
+# to 20 classifiers, they were matched to within 0.002 with this value, and to within 0.016 with a
+# proportion of 1/1000. For 780 pairs of 40 classifiers, the effective number of 25,641 draws was
+# 208 with this value, and 1 with a proportion of 1.
 _SHARE = 1 / 100
 _GRADIENT = 1e-4  # tolerance of the probabilities, well below the Monte Carlo error
 _STEPS = 200
@@ -38,14 +38,14 @@ _STEPS = 200
 
 def weights(events: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     """
-    Return weights (S,) that sum to 1 and give events their probabilities.
+    Return weights (S,) that sum to 1 and give each event the required probability.
 
     Parameters
     ----------
     events : ndarray of bool, shape (S, K)
-        Events that contain each draw.
+        Whether each draw is in each event.
     probabilities : ndarray, shape (K,)
-        Probability of each event.
+        Required probability of each event.
     """
     from scipy.optimize import minimize  # slow to import
 

@@ -158,8 +158,9 @@ def latent_class(
         Draws, ordered by chain.
     rates : ndarray, shape (size, R, C, J)
     autocorrelation : float
-        Correlation over the chains between the prevalence halfway through the burn-in and at the
-        first draw. The largest value of all classes is returned.
+        Correlation over the chains between the prevalence halfway through the burn-in and the
+        prevalence at the first draw. The largest value over all classes and populations is
+        returned.
     """
     group = np.zeros(len(counts), int) if group is None else group
     member = np.eye(group.max() + 1)[group]

@@ -271,7 +271,7 @@ def _even(size, dims, rng):
 
     The numbers are a randomly shifted Weyl sequence of roots of primes. For quantiles of five
     parameters, 2500 such points are about as accurate as 4000 independent ones. `quasi_random`
-    cannot be used, because components have any number of points, whereas Sobol sequences are
+    cannot be used, because a component may have any number of points, whereas Sobol sequences are
     balanced for powers of two only.
     """
     if dims > len(_PRIMES):

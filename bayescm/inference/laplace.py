@@ -1,7 +1,8 @@
 """
 Mode and Hessian of a log-concave density by damped Newton steps.
 
-This is the first half of Laplace's method (Tierney & Kadane 1986); `nested_laplace` is the second.
+This is the first half of Laplace's method (Tierney & Kadane 1986); `nested_laplace` implements the
+second half.
 
 References
 ----------

@@ -14,7 +14,7 @@ of Gauss-Legendre quadrature. For each node, with the likelihood :math:`L_t(x)` 
 
     f_t &\propto L_t \cdot (N \ast f_{t-1}) && \text{(filter)} \\
     b_{t-1} &= N \ast (L_t \cdot b_t) && \text{(message backwards)} \\
-    s_t &\propto f_t \cdot b_t && \text{(smoother)};
+    s_t &\propto f_t \cdot b_t && \text{(smoother)}.
 
 The product of the normalising constants of the filter is the marginal likelihood of d, which
 weights its node (`Walk`). Paths are sampled backwards from the last step, given the filtered
@@ -52,7 +52,7 @@ _OUTER_NODES = 8  # nodes per panel outside the range
 _POINTS_PER_SD = 2.0
 _POINTS_PER_FILTERED_SD = 3.0  # finer for the filter, whose next step may be a surprise
 _LATTICE_REACH = 8.0  # in standard deviations, on either side
-_SKEW = 0.7  # larger standard deviations of a logit occur only with few or no hits
+_SKEW = 0.7  # larger standard deviations of a logit occur only with few hits or few misses
 _FEWEST = 200  # minimum number of lattice points
 _MOST = 40_000  # maximum number of lattice points
 
@@ -79,7 +79,7 @@ class Walk:
 
     @cached_property
     def _approximation(self):
-        """Coarse grid of log drift, and log evidence, means and SDs of a Kalman filter."""
+        """Coarse grid of log drifts, and the log evidence, means and SDs of Kalman filters."""
         logs = np.linspace(np.log(4.5 * self.scale) - 6, np.log(4.5 * self.scale), 41)
         filter_all = kalman_filter(self.hits, self.trials, self.prior, np.exp(logs))
         # Steps without failures, or with failures only, bound the rate on one side only.
@@ -367,7 +367,7 @@ class ForwardBackward:
         return {}  # Fourier transforms of a step by size
 
     def _step(self, points):
-        """Return the convolution function with a step, for every drift, over lattice points."""
+        """Return the function that convolves densities with a step, for every drift."""
         if points in self._steps:
             return self._steps[points]
         margin = int(_REACH * self.drifts.max() / self._spacing) + 1
@@ -453,8 +453,8 @@ class ForwardBackward:
         Return the backward messages b of the steps of a window (n, S, w), and a product.
 
         Messages are given up to a factor. The argument ``product`` is the likelihood of the step
-        after the window times its message, on points from ``left``. The returned product is that
-        for the first step of the window.
+        after the window times its message, on points from ``left``. The returned product is the
+        same quantity for the first step of the window.
         """
         likelihood, _ = self._likelihood(window)
         points = window.right - window.left
@@ -599,7 +599,7 @@ def sample_previous_state(
 
 
 def _sample_from_normal(lattice, density, level, drift, rng):
-    """Sample the previous level if a step is too short for the lattice: density times step."""
+    """Sample the previous level by a normal approximation, for steps too short for the lattice."""
     with np.errstate(divide="ignore"):
         log = np.maximum(np.log(density), -700)
     spacing = lattice[1] - lattice[0]
@@ -631,7 +631,7 @@ def _sample_from_points(lattice, density, level, drift, rng):
 
 
 def draw(lattice, density, size, rng):
-    """Sample logits (size, ...) from masses (..., m) of lattice points, evenly around points."""
+    """Sample logits (size,) from the masses (m,) of lattice points, uniformly around the points."""
     cumulative = np.cumsum(density, axis=-1)
     cumulative = cumulative / cumulative[-1]
     point = np.searchsorted(cumulative, rng.random(size))
