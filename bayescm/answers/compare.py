@@ -661,6 +661,13 @@ def positions(
         template = posterior.measure_template(measure)
         if dim not in template.dims:
             dims = [*template.dims, *(name for name in posterior.pooled_dims if name == "group")]
+            if dim in dims:  # averaged over, as in the tree of hierarchical rows
+                raise fail(
+                    "This fit contains the population of all groups, but no single group",
+                    ...,
+                    "",
+                    f'pass the evidence instead of the fit: compare(evidence, dim="{dim}")',
+                )
             todo = 'pass a mapping, {"a": counts_a, "b": counts_b}, or use from_classifiers'
             if dims:
                 todo = f'pass `dim="{dims[0]}"`, or a mapping, {{"a": counts_a, "b": counts_b}}'

@@ -1105,25 +1105,13 @@ def status(
     show(table, output, hidden=["open_incident", "acknowledged_incident"], closing=closing)
 
 
-def _without_self_comparisons(frame):
-    """Leave out the win rate of a system against itself, which is always one half."""
-    if "system" not in frame:
-        return frame
-    rows = zip(frame["measure"], frame["system"], strict=True)
-    kept = [not measure.endswith(f"[{system}]") for measure, system in rows]
-    attrs = frame.attrs
-    frame = frame[kept].reset_index(drop=True)
-    frame.attrs = attrs
-    return frame
-
-
 def _now(monitor, interval, rules):
     """Return one row for each measure of a classifier, and lines about changes and incidents."""
     from bayescm.online.encoding import sizes_of, what_changes
     from bayescm.online.incidents import standing
 
     name, last = monitor.classifier, monitor.ledger.last(monitor.classifier)
-    frame = _without_self_comparisons(monitor.summary(**interval.keywords(), **rules))
+    frame = monitor.summary(**interval.keywords(), **rules)
     batches, incidents = monitor.since_change(**rules), monitor.incidents(**rules)
     number, since = batches.sizes["step"], str(batches["at"].values[0])[:19] + "Z"
     still_open = standing(incidents[incidents["state"] == "open"])
@@ -1603,9 +1591,11 @@ def notify(
     asked: dict[str, Any] = {"since": since, "dry_run": dry_run, "improvements": improvements}
     every = list(_of_each(source, [memory, rules]))  # what cannot be asked is refused first
     rules.refuse_unread(later=output)
-    table = _joined(
-        {name: notify(monitor, *receivers, **asked, **limits) for name, monitor, limits in every}
-    )
+    sent = {}
+    for name, monitor, limits in every:
+        with _naming(name, source.config, is_one_of_all=len(every) > 1):
+            sent[name] = notify(monitor, *receivers, **asked, **limits)
+    table = _joined(sent)
     failed = int((table["problem"] != "").sum()) if len(table) else 0
     header = f"{len(table) - failed} handed over, {failed} failed"
     if dry_run:

@@ -257,3 +257,15 @@ rating = _measure(_rating, range=(-np.inf, np.inf), aliases=("elo",), display_na
 position_advantage = _measure(_position_advantage, of_each_system=False)
 # Measures whose label in brackets is an opponent instead of a class.
 WITH_OPPONENT = (win_rate.__name__, tie_rate.__name__)
+
+
+def is_against_itself(measure: str, system: object) -> bool:
+    """
+    Check whether a measure compares a system with itself, so that its value is known.
+
+    Examples
+    --------
+    >>> is_against_itself("win_rate[a]", "a"), is_against_itself("win_rate[a]", "b")
+    (True, False)
+    """
+    return measure in {f"{name}[{system}]" for name in WITH_OPPONENT}

@@ -26,6 +26,7 @@ import xarray as xr
 from bayescm.evidence.registry import TYPES, type_of
 from bayescm.evidence.sums_of_items import repeated_items
 from bayescm.measures.catalogue import resolve
+from bayescm.measures.preferences import is_against_itself
 from bayescm.online.classes import current_measure
 from bayescm.online.discounting import check_forgetting, check_window
 from bayescm.online.encoding import (
@@ -1096,13 +1097,20 @@ class Monitor(LedgerClient):
         - A class has fewer than 20 current examples. Intervals of the area are then too short.
         - The bins are too wide to distinguish the forecasts.
         - Forecasts near 0 or 1 are wrong too often to estimate the calibration slope.
+
+        The win rate of a system against itself, which is always 0.5, is omitted.
         """
         from bayescm.answers.summary import table_of
         from bayescm.online.updating import posterior_of
 
         tables = self._current(rules)
         posterior, measures = posterior_of(tables, self._concentration), self._measures(tables)
-        return table_of(posterior, measures, check_prob(prob), check_kind(kind))
+        table = table_of(posterior, measures, check_prob(prob), check_kind(kind))
+        if "system" not in table:
+            return table
+        rows = zip(table["measure"], table["system"], strict=True)
+        kept = [not is_against_itself(measure, system) for measure, system in rows]
+        return table[kept].reset_index(drop=True)
 
     def observed(self, *, last: int | None = None) -> xr.Dataset:
         """

@@ -604,3 +604,12 @@ def test_a_verdict_of_more_examples_does_not_hang_on_the_prior():
         assert "caution" not in table.attrs
     turned = bcm.compare(with_discordant(0, 3), "accuracy")
     assert "a is worse than b in accuracy depends on the prior" in turned.attrs["caution"]
+
+
+@pytest.mark.long
+def test_a_fit_without_single_groups_cannot_compare_them():
+    cells = np.random.default_rng(0).multinomial(60, np.full(9, 1 / 9), 4).reshape(4, 3, 3)
+    sites = bcm.from_matrix(cells, labels=list("xyz")).rename(batch="group")
+    tree = bcm.fit(sites, draws=20, random_seed=1)
+    with pytest.raises(ValueError, match="population of all groups, but no single group"):
+        bcm.compare(tree, "accuracy", dim="group")

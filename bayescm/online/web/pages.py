@@ -18,6 +18,7 @@ import xarray as xr
 from starlette.responses import Response
 
 from bayescm.measures.display_names import display_name
+from bayescm.measures.preferences import is_against_itself
 from bayescm.online.encoding import CHANGING
 from bayescm.online.rules import displayed, floor_of, value_name
 from bayescm.online.web.state import SHOWN, ClassifierState, DashboardState
@@ -186,6 +187,8 @@ def panels(
         dims = [dim for dim in intervals.dims if dim not in ("step", "bound")]
         for labels in product(*(intervals[dim].values.tolist() for dim in dims)):
             where = dict(zip(dims, labels, strict=True))
+            if is_against_itself(str(name), where.get("system")):
+                continue
             label = value_name(str(name), where)
             interval = intervals.sel(where).transpose("step", "bound").values
             values = observed[name].sel(where).values
