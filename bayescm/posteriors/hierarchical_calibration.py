@@ -15,8 +15,8 @@ site, several proposals are made and one is chosen by weight. The mean of these 
 the integral over the site. The product of the integrals, times the ratio of prior to proposal, is
 the importance weight of a draw.
 
-**The forecasts** of a site are sampled by the Bayesian bootstrap of its observed forecasts.
-Forecasts of all sites are added, with the weight of one example. The outcomes follow the
+**The forecasts** of a site are sampled by the Bayesian bootstrap of its observed forecasts. Mean
+forecasts over all sites are added, with a total weight of one example. The outcomes follow the
 recalibration of the site.
 
 **Several classifiers** are sampled separately. Their draws are then reordered to have the rank
@@ -54,7 +54,7 @@ _CENTER = np.array([LEVEL, SLOPE])  # prior standard deviations of the means m
 _FEW_SITES = 5  # a caution is added if there are fewer sites
 _FEW_EXAMPLES = 10  # a caution is added if a class has fewer examples at a site
 _SHARED_FORECASTS = 16  # number of mean forecasts over all sites that are added to each site
-_SHARED_EXAMPLES = 1.0  # number of examples that these represent
+_SHARED_EXAMPLES = 1.0  # number of examples that these represent together
 
 
 def hierarchical_calibration(
@@ -121,7 +121,7 @@ class SiteForecasts(OfForecasts):
     how = "draws by importance sampling"
     _by_site = False
     most = 2000
-    curve_posterior = None  # measures of curves also need the pooled sites
+    curve_posterior = None  # measures of curves are also computed from the recalibrated sites
 
     def __init__(self, evidence: xr.Dataset, spread: float = 1.0):
         self.evidence = evidence
@@ -142,7 +142,7 @@ class SiteForecasts(OfForecasts):
 
     @cached_property
     def forecasts(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The forecasts (K, u) of each site and their weights; the shared ones come last."""
+        """The forecasts (K, u) of each site and their weights. The shared forecasts come last."""
         order = np.argsort(self.probability[0], kind="stable")
         groups = np.array_split(order, min(_SHARED_FORECASTS, len(order)))
         shared = [
@@ -160,7 +160,7 @@ class SiteForecasts(OfForecasts):
         return forecasts
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return cautions about few sites, few examples at a site and heavy weights."""
+        """Return cautions about few sites, small sites, exact forecasts and heavy weights."""
         sentences = []
         if len(self.sites) < _FEW_SITES:
             sentences.append(
@@ -232,9 +232,9 @@ class SiteForecasts(OfForecasts):
         return self._with_disagreement(measures, resampled, rng, of)
 
     def _with_disagreement(self, measures, resampled, rng, of):
-        """Return measures (S, K) of resamples, with pseudo-examples of disagreeing classifiers."""
+        """Return measures (S, K) of resamples, with pseudo-examples of disagreement."""
         rows, weight = self.probability, self.weight
-        if isinstance(of, int):  # the other sites together have the weight of one example
+        if isinstance(of, int):  # all other sites together have the weight of one example
             elsewhere = self.code != of
             weight = np.where(elsewhere, weight / max(weight[elsewhere].sum(), 1), weight)
         examples = SharedExamples([rows, log_odds(rows)], weight)
@@ -273,7 +273,7 @@ class SiteForecasts(OfForecasts):
         """
         Return a measure at the posterior means, with the observed forecasts.
 
-        The means are taken over level, slope and spread. Estimates of small sites are therefore
+        The posterior means of level, slope and spread are used, so estimates of small sites are
         shrunk. The estimate of a new site is the estimate of the population mean.
         """
         by_site = self.estimands[self.resolve_estimand(of)] == "site"
@@ -412,7 +412,7 @@ class AtSites:
         return list(total)
 
     def new(self, measures: Measures, size: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Sample an unobserved site, (S,), with the forecasts of an observed one."""
+        """Sample measures of an unobserved site, (S,), with the forecasts of an observed site."""
         center, spread, _, _ = self.recalibration.draw(size, rng)
         effect = center + spread * rng.standard_normal((size, 2))
         template, values = (
@@ -425,7 +425,7 @@ class AtSites:
         return list(values)
 
     def group(self, measures: Measures, size: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Sample each observed site, (S, G)."""
+        """Sample measures of each observed site, (S, G)."""
         effect = self.recalibration.draw(size, rng)[2]
         sites = [
             self._bootstrap(measures, site, effect[:, site], rng)
@@ -474,7 +474,7 @@ class AtSites:
 
     def point(self, measure: Callable, *, by_site: bool) -> np.ndarray:
         """
-        Return a measure at posterior means, with the forecasts of each site, (G,).
+        Return a measure at the posterior means, with the forecasts of each site, (G,).
 
         If `by_site` is True, each site has its own level and slope. Otherwise, the measure is
         averaged over the distribution of the sites.
@@ -541,10 +541,10 @@ def resample_sites(
     code, weight : ndarray, shape (n,)
         Site of each example, counted from 0, and the number of examples that it represents.
     of : str or int
-        - ``"population"``: resampled sites
+        - ``"population"``: resampled sites, with random shares
         - ``"finite"``: the observed sites, with equal shares
         - ``"new"``: one site, chosen at random
-        - a site: this site, with all other sites together weighted as one example
+        - index of a site: this site, with all other sites together weighted as one example
     size : int
         Number S of resamples.
     rng : numpy.random.Generator
@@ -578,8 +578,8 @@ def resample_sites(
 
 # Level and slope of each site, for one classifier.
 
-_BINS = 200  # neighbouring forecasts of a site are grouped if there are more
-# Grid of the spreads, in steps by a factor of 1.9. Small values are needed for the lower quantiles.
+_BINS = 200  # neighbouring forecasts of a site are grouped if there are more distinct values
+# Grid of the spreads, in steps of a factor of 1.9. Small values are needed for the lower quantiles.
 # For four sites, NUTS gives 2.5% quantiles of 0.016 and 0.008. This grid gives 0.016 and 0.013, and
 # a grid without values below 0.01 gives 0.023 and 0.019.
 _SCALES = np.geomspace(0.002, 4.0, 13)
@@ -760,9 +760,9 @@ class Sites:
 @dataclass(frozen=True, eq=False)
 class ConditionalNormal:
     """
-    Normal distribution of mean and sites given the spreads.
+    Normal distribution of the mean and the sites given the spreads.
 
-    The log likelihoods of the sites are quadratic.
+    It assumes that the log likelihood of each site is quadratic.
 
     Attributes
     ----------

@@ -14,13 +14,13 @@ The location :math:`\delta_0`, the spread :math:`\sigma_0` and the excess :math:
 unknown.
 
 1. A t variable is a normal variable whose precision has a gamma distribution. Both t distributions
-   are approximated by mixtures of few normals: `gauss_hermite_normals` for the error, and
-   `trapezoidal_normals` for the true difference. Then :math:`\delta_i` can be integrated out in
+   are approximated by mixtures of few normal distributions: `gauss_hermite_normals` for the error,
+   and `trapezoidal_normals` for the true difference. Then :math:`\delta_i` can be integrated out in
    closed form. The result is a mixture of normals whose variances are sums (`log_density_of_sum`).
 2. :math:`(\delta_0, \sigma_0, \kappa)` are on a grid around their mode (`HierarchicalT.grid`). The
    grid is uniform in asinh of location and spread, so that the trapezoidal rule is nearly exact.
 
-The difference on a new data set is the mixture of t distributions over this grid.
+The difference on a new data set has a mixture of t distributions over this grid.
 
 Pairs have separate posteriors, so the result for two classifiers does not depend on the other
 classifiers in the table. Ranks need joint draws of all classifiers. These are normal levels with
@@ -59,7 +59,7 @@ def hierarchical_differences(
     results: xr.Dataset, *, scale: float | None = None
 ) -> "HierarchicalDifferences":
     """
-    Return the posterior of the differences of classifiers over data sets.
+    Return the posterior of the differences between classifiers over data sets.
 
     Use it for cross-validation results of the same classifiers on many data sets.
 
@@ -68,8 +68,9 @@ def hierarchical_differences(
     results : xarray.Dataset
         Results from :func:`bayescm.from_results`.
     scale : float, optional
-        Size of a typical difference, > 0, in the unit of the results. Default: the root mean square
-        of the mean differences of the pair and their standard errors.
+        Size of a typical difference, > 0, in the unit of the results. Default, for each pair: the
+        square root of the mean over data sets of the squared mean difference plus the squared
+        standard error.
 
     Returns
     -------
@@ -78,7 +79,9 @@ def hierarchical_differences(
     Raises
     ------
     ValueError
-        If two classifiers have fewer than two data sets in common, or are equal on all data sets.
+        If there are fewer than two classifiers, or `scale` is not a finite number > 0. If two
+        classifiers have fewer than two data sets with at least two common runs. If two classifiers
+        are equal on all data sets, unless `scale` is given.
     """
     results = as_results(results)
     if scale is not None and not 0 < scale < np.inf:
@@ -102,9 +105,9 @@ _FLOOR = 1e-3  # smallest error of a data set, relative to the scale, used if al
 
 class HierarchicalDifferences(Posterior):
     """
-    Posterior of the differences of classifiers over data sets, pair by pair.
+    Posterior of the differences between classifiers over data sets, pair by pair.
 
-    A difference of two classifiers has the distribution of their pair.
+    The distribution of a difference depends only on the results of the two classifiers.
 
     Joint draws of all classifiers are levels relative to their mean, and are used for ranks. They
     are normal, with the best-fitting means and variances for the pairs. They are then tilted to
@@ -173,7 +176,7 @@ class HierarchicalDifferences(Posterior):
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> Any:
-        """Return the distribution of the difference of two classifiers."""
+        """Return the distribution of the difference between two classifiers."""
         minuend, subtrahend = first["classifier"], second["classifier"]
         pair = self.pairs_of[min(minuend, subtrahend), max(minuend, subtrahend)]
         difference = getattr(pair, self.estimands[of])
@@ -237,7 +240,7 @@ class HierarchicalDifferences(Posterior):
         return [measure(levels) for measure in measures]
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return the default number of draws, because only ranks use joint draws."""
+        """Return the default number of draws, also for joint draws, which only ranks use."""
         return super().draws_by_default(of)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -307,7 +310,7 @@ def _negative(distribution):
 
 # One pair of classifiers on several data sets: location, spread and excess on a grid.
 
-_LOCATION_STEP = 1 / 2  # distance of neighbouring locations, in asinh of standard deviations
+_LOCATION_STEP = 1 / 2  # distance between neighbouring locations, in asinh of standard deviations
 _TAIL = 1e-6  # tail probability of a t distribution up to which locations extend
 _LEAST_REACH = 6  # smallest distance of the last location, in standard deviations
 _GREATEST_REACH = 300  # largest distance, for heavy tails
@@ -317,7 +320,7 @@ _POLYNOMIAL_STEPS = 5
 # Degrees of freedom beyond two, evenly spaced on the log scale.
 _EXCESSES = np.exp(np.linspace(np.log(0.05), np.log(80), 10))
 _START_EXCESSES = 1.0, 10.0  # excesses at which the search for the mode starts
-_OUTLYING = 2.5  # data sets further from the median, in typical deviations, have more normals
+_OUTLYING = 2.5  # data sets this many typical deviations from the median use more normals
 _NEGLIGIBLE = 1e-5  # cells with less mass, relative to the maximum, are omitted for a new data set
 # The grid is finer with few data sets.
 _FEW_DATA_SETS = 20
@@ -330,7 +333,7 @@ _CUTOFF = 7  # cells are omitted if they are this many nats below the maximum
 @dataclass(frozen=True, eq=False)
 class HierarchicalT:
     """
-    Posterior of the difference of two classifiers on their common data sets.
+    Posterior of the difference between two classifiers on their common data sets.
 
     Attributes
     ----------
@@ -351,9 +354,9 @@ class HierarchicalT:
         """
         Mixtures of normals for typical data sets, then for outlying ones.
 
-        Each entry has the indices of the data sets, and the variances (A, D) and weights of their
-        normals. Outlying data sets get more normals, because the tails determine whether an outlier
-        is an error or a true difference.
+        Each entry contains the indices of the data sets, and the variances (A, D) and weights of
+        their normal distributions. Outlying data sets have more of them, because the tails
+        determine whether an outlier is an error or a true difference.
         """
         typical, deviation = self._typical_deviation
         outlying, freedom = deviation > _OUTLYING * typical, self.freedom.min()
@@ -418,7 +421,7 @@ class HierarchicalT:
 
     @cached_property
     def _furthest_deviation(self):
-        """The largest distance from the median, in typical deviations: a power of two."""
+        """The largest distance from the median, in typical deviations, as a power of two >= 4."""
         typical, deviation = self._typical_deviation
         return float(2 ** np.ceil(np.log2(max(deviation.max() / typical, 4))))
 
@@ -463,10 +466,10 @@ class HierarchicalT:
     @cached_property
     def _spread_steps(self):
         """
-        The spreads with non-negligible mass, in asinh of the unit, at steps of about its width.
+        The spreads with non-negligible mass, in asinh of the unit.
 
-        The density is an even function of the spread, so a sum that starts at half a step is also
-        nearly exact.
+        The step is about the width of the posterior. The density is an even function of the spread,
+        so a sum that starts at half a step is also nearly exact.
         """
         number = len(self.mean)
         step = 1.2 / np.sqrt(number)
@@ -481,7 +484,7 @@ class HierarchicalT:
 
     @cached_property
     def _mode(self):
-        """The narrowest mode of the location, its standard deviation, and the reach of others."""
+        """The narrowest mode of the location, its standard deviation, and the reach of modes."""
         unit = self._typical_difference
         locations = np.append(np.quantile(self.mean, [0.1, 0.3, 0.5, 0.7, 0.9]) / unit, 0)
         steps = np.arcsinh(unit / self._spread_unit * np.exp(np.linspace(-4, 1, 6)))
@@ -637,10 +640,10 @@ def _log_t(squares, freedom):
 @cache
 def _polynomial_nodes(number):
     """
-    Return the nodes of a polynomial of the log density, and the matrix to all steps.
+    Return nodes for a polynomial in the location, and the matrix from them to all steps.
 
-    With many data sets, the relevant part of the log density differs from a polynomial by at most
-    0.002.
+    The polynomial approximates the log density. With many data sets, its relevant part differs from
+    a polynomial by at most 0.002.
     """
     steps = np.sinh(np.arange(-number, number + 1) * _LOCATION_STEP)
     if number > _POLYNOMIAL_STEPS:
@@ -659,16 +662,16 @@ def _spline_matrix(number):
     return CubicSpline(nodes, np.eye(number))(np.linspace(0, number - 1, 3 * number - 2))
 
 
-# Student t distributions as mixtures of normals. The sum of two mixtures has a closed form.
+# Student t distributions as mixtures of normals. The density of a sum of two has a closed form.
 
-# Largest number of values in an array. Larger ones would be freed and allocated again.
+# Largest number of values in an array. Larger arrays would be freed and allocated again each time.
 _BLOCK = 2**15
 _PRECISION_STEP = 1.1  # step between log precisions, for two degrees of freedom
 
 
 def gauss_hermite_normals(freedom: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return variances (A, D) and weights (A,) of normals that approximate t's (D,).
+    Return variances (A, D) and weights (A,) of normals that approximate t variables (D,).
 
     Gauss-Hermite nodes z are mapped to the quantiles of the gamma distribution of the precision at
     the normal probabilities of z.
@@ -681,11 +684,11 @@ def gauss_hermite_normals(freedom: np.ndarray, number: int) -> tuple[np.ndarray,
 
 def trapezoidal_normals(freedom: np.ndarray, furthest: float) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return variances and weights (S, B) of normals that approximate unit t's (S,).
+    Return variances and weights (S, B) of normals that approximate t variables (S,).
 
-    Log precisions are evenly spaced (trapezoidal rule). The sum is nearly exact for deviations up
-    to `furthest`: the precisions include the range with most of the mass of a normal at this
-    distance.
+    The t variables have unit scale. Log precisions are evenly spaced (trapezoidal rule). The sum is
+    nearly exact for deviations up to `furthest`, because the precisions include the range with most
+    of the mass at this distance.
     """
     low, high = _log_precision_range(2.0, furthest)
     number = int(np.ceil((high - low) / _PRECISION_STEP)) + 1
@@ -707,7 +710,7 @@ def log_density_of_sum(
     outer_weights: np.ndarray,
 ) -> np.ndarray:
     """
-    Return log densities (L, S) of the sum of two t variables, summed over D.
+    Return log densities (L, S) of the sum of two t variables, added over D data sets.
 
     Parameters
     ----------

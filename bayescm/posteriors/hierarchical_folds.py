@@ -112,12 +112,14 @@ def hierarchical_folds(
     fixed_totals : bool, optional
         Whether the design fixed the class totals. Default: as described by the counts.
     prevalence : array_like, optional
-        Share of each actual class, (C,), or of the positive class. Default: the shares in the
-        sample, or unknown if the class totals are not fixed.
+        Share of each actual class, (C,), or of the positive class. Default: the coord
+        ``prevalence``, if any. Otherwise, the shares in the sample if the class totals are fixed,
+        and unknown shares if they are not.
     halves : DataArray, dims (..., repeat, half, actual, predicted), optional
         Counts of the same classifiers trained on disjoint halves, each tested on the other half,
         from `bayescm.learners.cross_halves`. They show how far training sets move the threshold.
-        With halves, the prior of the spread is wider and the correlation between folds is unknown.
+        With halves, the prior of the spread is wider, and the correlation between folds is
+        estimated.
 
     Returns
     -------
@@ -191,7 +193,7 @@ def _repeats(folds, n_folds):
 
 
 def _smaller(facts):
-    """Return the ratio of u for these training sets to u for all but one fold of K."""
+    """Return u for these training sets, divided by u for training sets of K - 1 of K folds."""
     return float(np.sqrt((facts["n_folds"] - 1) * facts["test_share"] / facts["train_size"]))
 
 
@@ -264,7 +266,7 @@ def _check_halves(halves, posterior):
 
 # The posterior.
 
-_RARE = 0.01  # largest p value of equal thresholds that leads to a caution
+_RARE = 0.01  # largest p value of the test of equal thresholds that leads to a caution
 _KEPT = 64  # number of data sets with cached nodes
 
 
@@ -321,7 +323,7 @@ class HierarchicalFolds(CountsPosterior):
         self._kept: dict[tuple, Nodes] = {}
 
     def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the distribution of the expected measure over training sets."""
+        """Return the distribution of the expected measure, or None for other estimands."""
         if of != "parameter":
             return None
         parts = [
@@ -355,7 +357,7 @@ class HierarchicalFolds(CountsPosterior):
         }
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return cautions about random splits and about thresholds that differ a lot."""
+        """Return cautions about heavy weights, random splits and thresholds that differ a lot."""
         uneven = (
             "Random splits test some examples often and others rarely. The model ignores "
             "this, so intervals may be too short. Repeated cross-validation tests all "
@@ -397,10 +399,10 @@ def row_worth(counts: xr.DataArray) -> xr.DataArray:
     """
     Return the ratio of effective examples to the sum of weights, per actual class.
 
-    Importance weights are scaled over both classes, so that a class that was sampled more often
-    counts for less than its number of examples. Suppose the cells of a row have sums of weights S
-    and effective sizes e. Then the effective size of the row is (sum S)^2 / sum(S^2 / e), as in
-    `kish_factors`. The sums of the weights estimate how common the class is.
+    Importance weights are scaled over all classes, so the weights of a class that was sampled more
+    often than others sum to less than its number of examples. Suppose the cells of a row have sums
+    of weights S and effective sizes e. Then the effective size of the row is
+    (sum S)^2 / sum(S^2 / e), as in `kish_factors`. The sums of the weights estimate the class shares.
     """
     dims = [dim for dim in counts.dims if dim in (*FOLDS, "predicted")]
     cells = counts.astype(float).drop_vars(["effective", "heaviest"], errors="ignore")
@@ -449,7 +451,7 @@ class Nodes:
     shares : ndarray, shape (N or 1, C)
         Share of each actual class.
     rho : ndarray, shape (N,)
-        Proportion of the variance of the thresholds that the folds have in common.
+        Proportion of the variance of the thresholds that is common to all folds.
     """
 
     weights: np.ndarray
@@ -510,8 +512,8 @@ def training_spreads(ratio, design, error, unit, rho=None):
     Return three arrays of the standard deviations of the effects of training.
 
     Each has shape (N, 1 + C). The first array is for the effects that all folds share, the second
-    for the effects of one fold alone. The third is for both together. The model defines the
-    variances.
+    for the effects of one fold alone, and the third for both together. The docstring of the model
+    defines the variances.
     """
     threshold, separation = design.rho
     threshold = threshold if rho is None else rho[:, None]
@@ -534,7 +536,7 @@ def training_spreads(ratio, design, error, unit, rho=None):
 
 def centred_spreads(common_sd: np.ndarray, fold_sd: np.ndarray, folds: int) -> np.ndarray:
     """
-    Return the spreads of training, minus the part contained in the rates.
+    Return the standard deviations of all effects, without the part contained in the rates.
 
     The posterior of the rates contains the variance ``common_sd**2 + fold_sd**2 / folds``. It is
     subtracted `CENTRING` times from the total variance ``common_sd**2 + fold_sd**2``.
@@ -544,7 +546,7 @@ def centred_spreads(common_sd: np.ndarray, fold_sd: np.ndarray, folds: int) -> n
 
 
 def node_shares(totals, design, size, uniform=None):
-    """Return the share of each class: given, as in the sample, or from its posterior."""
+    """Return the share of each class: known, as in the sample, or drawn from its posterior."""
     if design.shares is not None:
         return design.shares[None]
     if design.fixed:
@@ -776,9 +778,9 @@ def fold_likelihood(cells, level, fold_sd):
     """
     Return the log likelihood of all folds, with fold effects integrated out.
 
-    The effects of training on single folds are integrated out by Laplace's method. Their
-    distribution is close to normal in both limits: either the effects are small relative to the
-    information in one fold, or the fold is large.
+    Laplace's method integrates over the effects of training on single folds. Their distribution
+    is close to normal in both limits: if the effects are small compared with the information in one
+    fold, and if the fold is large.
 
     Parameters
     ----------
@@ -883,14 +885,14 @@ def _expansion(fold, rates):
 
 
 def draw_fold_effects(fold, level, fold_sd, rng):
-    """Sample the standardised effects of one fold given the nodes, (N, 1 + C)."""
+    """Sample the standardised effects of one fold, shape (N, 1 + C), given the nodes."""
     draw = _effects_of_two_classes if fold.shape[-1] == 2 else _effects_of_many_classes
     return draw(fold, level, fold_sd, rng)
 
 
 def _effects_of_two_classes(fold, level, fold_sd, rng, tries=16):
     """
-    Sample from the normal approximation at the mode, and resample by importance.
+    Sample from the normal approximation at the mode, and choose by importance weight.
 
     The likelihood depends on the two thresholds only through their scaled difference t. In the
     orthogonal direction, they keep their prior.
@@ -912,7 +914,7 @@ def _effects_of_two_classes(fold, level, fold_sd, rng, tries=16):
 
 
 def _effects_of_many_classes(fold, level, fold_sd, rng, tries=100):
-    """Sample from the prior, and resample by the likelihood."""
+    """Sample from the prior, and choose one of the draws with the likelihood as the weight."""
     effects = rng.standard_normal((len(level), tries, fold_sd.shape[-1]))
     rates = log_softmax(shifted(level[:, None], fold_sd[:, None] * effects), axis=-1)
     chosen = _chosen((fold * rates).sum((-2, -1)), rng, axis=-1)
@@ -980,9 +982,9 @@ def repeat_weight(cells: np.ndarray, design: Design) -> float:
 
 def variance_likelihood(cells: np.ndarray, fold_sd: np.ndarray, repeats: int) -> np.ndarray:
     """
-    Return the log density of the variance of the numbers of predictions.
+    Return the log density of the variance over folds of the numbers of predictions.
 
-    The variance is taken over folds. Its density is the gamma density of V in the docstring of the
+    Its density is the gamma density of V in the docstring of the
     model.
 
     Parameters
@@ -1026,8 +1028,8 @@ def fold_variance(cells, repeats):
 def log_scaled_chi2(variance, mean, degrees):
     """Return the log density of a variance with this mean: a scaled chi-squared."""
     shape, scale = degrees / 2, 2 * mean / degrees
-    # The density is written out because importing scipy.stats takes longer than any exact
-    # computation.
+    # The density is written out because importing `scipy.stats` would take longer than computing
+    # the posterior.
     log = special.xlogy(shape - 1, variance) - variance / scale
     return log - special.gammaln(shape) - shape * np.log(scale)
 
@@ -1036,9 +1038,9 @@ def halves_likelihood(design: Design, ratio: np.ndarray, error: np.ndarray) -> n
     r"""
     Return the log density of the variance between disjoint halves, shape (N,).
 
-    The density has the same form as in `variance_likelihood`. The variance of class l is :math:`0.6
-    \sigma_l^2 + 3 / n_l` (`HALF_RATE` and `HALF_NOISE`). For R halvings, the degrees of freedom are
-    divided by :math:`1 + (R - 1) / 20` (`HALF_REPEATS`).
+    The density has the same form as in `variance_likelihood`. The variance of the threshold of
+    class l is :math:`0.6 \sigma_l^2 + 3 / n_l` (`HALF_RATE` and `HALF_NOISE`). For R halvings, the
+    degrees of freedom are divided by :math:`1 + (R - 1) / 20` (`HALF_REPEATS`).
 
     Parameters
     ----------
@@ -1058,7 +1060,7 @@ def halves_likelihood(design: Design, ratio: np.ndarray, error: np.ndarray) -> n
 
 
 def spread_by_halves(design: Design, error: np.ndarray) -> float:
-    """Return the moment estimate of the spread of the thresholds over u, from halves."""
+    """Return the moment estimate, from halves, of the spread of the thresholds divided by u."""
     assert design.halves is not None
     cells = design.halves.reshape(-1, *design.halves.shape[-2:]) / design.effect
     variance, trace, squares, _ = fold_variance(cells, len(design.halves))

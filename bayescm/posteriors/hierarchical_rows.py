@@ -34,7 +34,7 @@ from bayescm.validate import fail
 _LOGIT_GRID = np.linspace(-8, 10, 145)  # grid of the logit of the mean accuracy
 _UNIFORM_GRID = (np.arange(240) + 0.5) / 240  # grid of v / (1 + v)
 _BLOCK = 2**17  # number of cells in a block of draws, so that they stay in the processor's cache
-# Forms of measures that depend only on correct and wrong predictions.
+# Forms of measures that depend only on the numbers of correct and wrong predictions.
 _OF_ANSWERS = ("right", "wrong"), ("wrong", "right")
 
 
@@ -68,7 +68,7 @@ def hierarchical_rows(
     Raises
     ------
     ValueError
-        If there are fewer than three classes, or an argument is not > 0.
+        If there are fewer than three classes, or an argument is not a finite number > 0.
 
     Examples
     --------
@@ -199,7 +199,7 @@ class _MatrixPosterior:
         return rates | {"mistakes": mistakes, "theta": theta}
 
     def rates(self, size, rng):
-        """Sample everything but the errors; accuracies are (size, C, 2) with complements."""
+        """Sample all variables but the errors. Accuracies (size, C, 2) include complements."""
         cell = rng.choice(len(self.mass), size, p=self.mass)
         # Sample uniformly within the cell, so that draws do not lie on the grid.
         logit, log_spread = (

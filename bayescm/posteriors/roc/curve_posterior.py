@@ -34,10 +34,10 @@ DRAWS = 4000
 # Number of blocks into which the slots of a curve are merged.
 _BLOCKS_OF_AREAS = 256  # fewer, because areas are corrected for the curve inside a block
 _BLOCKS = 512  # for other measures
-_DRAWS_AT_ONCE = 20_000  # draws of all curves of a sample: 160 MB for the rates of one curve
-# The standard error of the 2.5% quantile of a normal distribution from 4,000 draws, in standard
-# deviations: sqrt(0.025 * 0.975) / phi(1.96) is 2.7. Moments with a smaller error are preferred to
-# draws.
+# Largest number of draws of all curves of a sample at a time. The rates of one curve take 160 MB.
+_DRAWS_AT_ONCE = 20_000
+# The standard error of the 2.5% quantile of a normal distribution, in standard deviations. The
+# factor 2.7 is sqrt(0.025 * 0.975) / phi(1.96). Moments with a smaller error are preferred.
 _MONTE_CARLO_ERROR = 2.7 / DRAWS**0.5
 
 
@@ -68,7 +68,7 @@ class SampleCurves(Protocol):
         """Return draws of each classifier's curve of the highest score of each example."""
 
     def areas(self) -> list[CornishFisherBeta] | None:
-        """Return the distributions of the areas from moments, or None if these are unknown."""
+        """Return the distributions of the areas from moments, or None if they are sampled."""
 
 
 class CurvePosterior(Posterior):
@@ -133,11 +133,11 @@ class CurvePosterior(Posterior):
         return self.template.size * max(1, len(self.classes))
 
     def bound(self, measure: Any) -> Any:
-        """Return a measure, resolved for the class that it names (``auc[cat]``) versus the rest."""
+        """Return a measure for the class in its name (``auc[cat]``), against the rest."""
         return of_chosen_class(measure, self.classes, self.evidence.coords.get("positive"))
 
     def classes_of(self, measure: Any) -> np.ndarray | None:
-        """Return the classes of a one-vs-rest measure, or None."""
+        """Return the class labels if a measure has one value per class, else None."""
         return np.array(self.classes) if self.classes and measure.one_class else None
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
@@ -145,7 +145,7 @@ class CurvePosterior(Posterior):
         return DRAWS
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the sample value."""
+        """Return the value of a measure in the sample."""
         self.resolve_estimand(of)
         curves = [curve for sample in samples(self.evidence) for curve in empirical_curves(sample)]
         values = np.stack([measure(curve)[0] for curve in curves])
@@ -155,8 +155,8 @@ class CurvePosterior(Posterior):
         """
         Return the distributions of areas from moments, or None if draws are more accurate.
 
-        If moments are accurate enough for some members only, the other members are sampled. Each
-        has the same marginal distribution as alone.
+        If moments are accurate enough for some members only, the other members are sampled. The
+        marginal distribution of a member does not depend on the other members.
         """
         self.resolve_estimand(of)
         if measure.canonical != "auc":
@@ -372,7 +372,7 @@ def empirical_curves(
     ----------
     sample : Dataset
     weights : ndarray, shape (S, n), optional
-        Weights of the examples, one row per draw. By default the weights of the sample.
+        Weights of the examples, one row per draw. Default: the weights of the sample.
     """
     matrix, of_sample, codes = score_arrays(sample)
     weights = of_sample[None] if weights is None else weights

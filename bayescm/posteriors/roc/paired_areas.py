@@ -38,8 +38,8 @@ import numpy as np
 from bayescm.distributions.quasi_random import even_normal
 from bayescm.inference.iman_conover import iman_conover
 
-# With the correlation rho of observed variation, the uncertainty about the tails has the
-# correlation 1 - (1 - rho) times this factor.
+# If the observed variation has the correlation rho, the uncertainty about the tails has the
+# correlation 1 - _TAIL_PART * (1 - rho).
 _TAIL_PART = 1 / 8
 
 
@@ -51,7 +51,7 @@ def couple(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """
-    Return draws of the areas reordered so that they are draws of the joint distribution.
+    Reorder draws of the areas so that they are draws of the joint distribution.
 
     Parameters
     ----------
@@ -71,10 +71,10 @@ def couple(
         Each column is a permutation of the column in ``areas``.
     """
     root = _symmetric_root(correlation(areas.var(axis=0), matrix, weights, codes))
-    # Quasi-random points, because the difference of two areas is sensitive to few of the draws.
+    # The points are quasi-random, because the difference between areas depends on few of the draws.
     joint = iman_conover(areas, even_normal(len(areas), areas.shape[1], rng) @ root)
-    # The points have the same order for every set of examples. The permutation makes groups
-    # independent.
+    # The points have the same order for every set of examples. The permutation makes the draws for
+    # different groups or folds independent.
     return rng.permutation(joint)
 
 
@@ -111,7 +111,7 @@ def placement_covariance(
     Return the observed areas (V,) and their covariance by DeLong's method (V, V), in O(n log n).
 
     It is the sum, over both classes, of the covariance of the placement values divided by the
-    number of examples. A class with one example contributes 0.
+    number of examples. A class with at most one example contributes 0.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def _to_correlation(covariance):
 
 
 def _rank_correlation(matrix, weights, by_class):
-    """Return the rank correlation within the classes, averaged over classes if both have one."""
+    """Return the mean over classes of the rank correlation within a class, if it is defined."""
     correlations = []
     for of_class in by_class:
         ranks = [_placement_values(row, of_class, of_class, weights) for row in matrix]
@@ -182,8 +182,8 @@ def _unbiased(r, weights, by_class):
     Return correlations r, corrected for most of their small-sample bias.
 
     The corrected value is r (1 + (1 - r^2) / (2 (n - 4))), after Olkin and Pratt. n is
-    Satterthwaite's effective number for the variance of an area, to which each class contributes
-    one over its size. n is at least 6.
+    Satterthwaite's effective number of examples for the variance of an area, to which each class
+    contributes one over its size. Values of n below 6 are replaced by 6.
     """
     totals = np.array([weights[of_class].sum() for of_class in by_class])
     shares = 1 / totals / (1 / totals).sum()

@@ -21,7 +21,7 @@ def class_weights(evidence, weights, codes, classes: int) -> np.ndarray:
 
 
 def known_prevalence(evidence, positive: np.ndarray) -> float | None:
-    """Return the prevalence given by the evidence or its importance weights, else None."""
+    """Return the prevalence in the evidence or from its importance weights, else None."""
     if "prevalence" in evidence.coords:
         return evidence.coords["prevalence"].item()
     if "importance" not in evidence:

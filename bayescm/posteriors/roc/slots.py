@@ -12,8 +12,8 @@ examples with these scores (without weights, their numbers), and h_d = min(w_d, 
   and weights, these are the weights 1/2, 1, ..., 1, 1/2 of `bayescm.models.scores`.
 - The score x_d itself has the remaining weight, max(w_d - 1, 0).
 - If scores of the other class cut a gap into pieces, its weight is spread evenly over them. Each
-  interval is one piece. A score at which the other class has the weight c counts as max(c - 1, 0)
-  pieces.
+  interval is one piece. A score at which the other class has the weight c is treated as
+  max(c - 1, 0) pieces.
 
 The weights of a class therefore sum to the total weight of its examples. This is their number or,
 with importance weights, Kish's effective number (`bayescm.from_scores`). Ties move weight from the
@@ -38,7 +38,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# A large number of scores is counted in blocks. See `block_weights` for the loss of precision, and
+# Large numbers of scores are counted in blocks. See `block_weights` for the loss of precision, and
 # docs/validation/speed.md for the gain in speed.
 _MANY = 1_000_000  # number of scores above which blocks are used
 _BLOCKS = 1 << 16  # approximate number of blocks
@@ -48,14 +48,14 @@ _CHUNK = 1 << 18  # number of scores counted at a time
 @dataclass(frozen=True, eq=False)
 class Slots:
     """
-    Slots of one ROC curve: of one classifier, and one class versus the rest.
+    Slots of one ROC curve: of one classifier, and of one class versus the rest.
 
     Attributes
     ----------
     scores : ndarray, shape (D,)
         Distinct scores, in decreasing order.
     interval_index : ndarray of int, shape (D + 1,)
-        Index d is the slot of the interval below the d highest scores.
+        Entry d is the slot of the interval below the d highest scores.
     concentration : ndarray, shape (2, J)
         Dirichlet parameters of the negatives and of the positives, highest slot first.
     tied : ndarray of bool, shape (J,)
@@ -194,7 +194,7 @@ def cells(
     curves : sequence of V Slots
         Slots of the same n examples for each curve.
     weights : ndarray, shape (n,)
-        Number of examples that each one represents.
+        Number of examples that each example represents.
 
     Returns
     -------
@@ -254,7 +254,7 @@ def block_bounds(slots: Slots, size: int, uncut: np.ndarray | Sequence = ()) -> 
     ----------
     slots : Slots
     size : int
-        Approximate number of blocks. If there are not more slots than this, they are not merged.
+        Approximate number of blocks. If there are no more slots than this, they are not merged.
     uncut : array_like of float
         Positions in numbers of slots from the top, as returned by `Slots.above`. The slots at these
         positions are not merged.
