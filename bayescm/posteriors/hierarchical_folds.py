@@ -402,7 +402,7 @@ def row_worth(counts: xr.DataArray) -> xr.DataArray:
     Importance weights are scaled over all classes, so the weights of a class that was sampled more
     often than others sum to less than its number of examples. Suppose the cells of a row have sums
     of weights S and effective sizes e. Then the effective size of the row is
-    (sum S)^2 / sum(S^2 / e), as in `kish_factors`. The sums of the weights estimate the class shares.
+    (sum S)^2 / sum(S^2 / e), as in `kish_factors`. The sums of weights estimate the class shares.
     """
     dims = [dim for dim in counts.dims if dim in (*FOLDS, "predicted")]
     cells = counts.astype(float).drop_vars(["effective", "heaviest"], errors="ignore")
