@@ -266,7 +266,7 @@ def check_number(name: str, value: Any, least: float = -np.inf, *, usual: float)
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if number and least < value < np.inf:
         return float(value)
-    allowed = "a finite number" if least == -np.inf else f"a number > {least:g}"
+    allowed = "a finite number" if least == -np.inf else f"a finite number > {least:g}"
     raise fail(f"`{name}` must be {allowed}", value, "", f"pass `{name}={usual}`")
 
 
@@ -496,7 +496,9 @@ def check_row_order(columns: Mapping[str, Any]) -> None:
                     f"reorder it by its labels, e.g. with .loc[{earlier}.index], or, if positions "
                     "are right and the labels are wrong, pass .to_numpy()"
                 )
-                what = f"{name} has the rows of {earlier} in another order, from position {row} on"
+                what = (
+                    f"{name} has the rows of {earlier} in a different order, from position {row} on"
+                )
                 raise fail(what, {earlier: base[row], name: index[row]}, "", todo)
         else:
             orders.append((name, index))

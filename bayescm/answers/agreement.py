@@ -148,7 +148,7 @@ def _rows(names, raters, votes, weight, prob, kind, rng):
     size = float(weight @ (votes.sum((0, -1)) > 1))
     if not size:
         raise fail(
-            f"No example has labels of both {raters}",
+            f"No example has labels from both {raters}",
             ...,
             "",
             "let both raters label some of the same examples",
@@ -229,10 +229,10 @@ def true_classes(
     ratings = as_ratings(evidence)
     if "pattern_of" not in ratings.coords:
         raise fail(
-            "The ratings do not tell which example is which (they lack the coordinate pattern_of)",
+            "The ratings do not identify the examples, because they lack the coordinate pattern_of",
             ...,
             "",
-            "build them with `from_raters`, and keep the coordinate",
+            "build them with `from_raters`, and keep this coordinate",
         )
     posterior = noisy_labels(ratings, concentration=concentration, **keywords)
     chances = posterior.true_classes(_CLASS_DRAWS, np.random.default_rng(check_seed(random_seed)))
@@ -305,6 +305,6 @@ def assumed_dependence(
         parts.append(part)
     if not parts:
         raise fail(
-            "`dependence` must have one or more numbers", list(dependence), "", "pass (0, 0.2)"
+            "`dependence` must contain at least one number", list(dependence), "", "pass (0, 0.2)"
         )
     return pd.concat(parts, ignore_index=True)

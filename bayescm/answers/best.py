@@ -112,7 +112,12 @@ def best(
     outcomes = with_positive_class(as_outcomes(outcomes), positive)
     names = outcomes["classifier"].values.tolist()
     if len(names) < 2:
-        raise fail("A selection needs two or more classifiers", names, "", "use interval() for one")
+        raise fail(
+            "A selection needs at least two classifiers",
+            names,
+            "",
+            "use interval() for one classifier",
+        )
     (resolved,) = as_measures(measure, tables_of(outcomes))
     pooled = outcomes["counts"].sum([d for d in outcomes["counts"].dims if d != "outcome"])
     flat = outcomes.drop_vars(["counts", "halves"], errors="ignore").assign(counts=pooled)
@@ -130,7 +135,7 @@ def best(
     points = resolved(marginal_matrices(counts.astype(float)[None], actual, predicted, classes)[0])
     if np.ndim(points) != 1:
         raise fail(
-            "{} has several values, but one number is needed",
+            "{} has several values, but a single number is needed",
             resolved.__name__,
             "",
             "use e.g. f1_macro, or recall[a]",

@@ -148,7 +148,7 @@ def check(
     type_of(evidence).canonical(evidence)  # validates the evidence
     if of in ("group", "fold"):
         raise fail(
-            f"A requirement cannot be on `of={of!r}`, which has several values",
+            f"A requirement cannot refer to `of={of!r}`, which has several values",
             ...,
             "",
             f'name one part, e.g. "recall[{of}=A] > 0.8"; or pass `by="{of}"` to use the '
@@ -159,7 +159,7 @@ def check(
         _check_scale(evidence, requirement)
     if by == "classifier" and classifier is not None:
         todo = "leave one of them out"
-        raise fail("By and classifier cannot be combined", ..., "", todo)
+        raise fail("`by` and `classifier` cannot be combined", ..., "", todo)
     members: list[dict] = [{}] if by is None else [{by: label} for label in _labels(evidence, by)]
     named = None if classifier is None else "classifier"
     classifiers: list[dict] = [{}] if classifier is None else [{"classifier": classifier}]
@@ -521,9 +521,10 @@ def _labels(evidence, dim):
         hidden = (*CELLS, "outcome", "label", "draw")
         dims = [str(name) for name in evidence.dims if name not in hidden]
         todo = (
-            "read it with the evidence: `by={...}` in `from_predictions`, --by on the command line"
+            "pass it when you build the evidence: `by={...}` in `from_predictions`, or --by on the "
+            "command line"
         )
-        raise fail("The evidence has no part {}", dim, dims or "parts by name", todo)
+        raise fail("The evidence has no dimension {}", dim, dims or "a dimension with labels", todo)
     return evidence[dim].values.tolist()
 
 

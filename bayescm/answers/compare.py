@@ -454,7 +454,7 @@ def check_levels(posterior: Posterior) -> None:
     """Raise an error if the posterior has only differences between members, not levels."""
     if posterior.measured:
         raise fail(
-            "Results only allow comparisons between their members", ..., "", "use compare or ranks"
+            "Results describe only differences between classifiers", ..., "", "use compare or ranks"
         )
 
 
@@ -596,7 +596,7 @@ def _check_positive(members):
         if label is not None and positive_classes.setdefault(labels, label) != label:
             todo = f"give all members `positive={positive_classes[labels]!r}`"
             allowed = repr(positive_classes[labels])
-            raise fail(f"{name} has another positive class, {{}}", label, allowed, todo)
+            raise fail(f"{name} has a different positive class, {{}}", label, allowed, todo)
 
 
 def _check_votes(members, measures):
@@ -606,7 +606,7 @@ def _check_votes(members, measures):
     votes = any(getattr(getattr(measure, "form", None), "votes", False) for measure in measures)
     if votes and 0 < len(lacking) < len(attempts):
         raise fail(
-            f"{lacking[0]} has no answers, only right and wrong",
+            f"{lacking[0]} does not contain the answers, only whether they are right",
             ...,
             "",
             "pass `truth=` for all systems, or remove the answers with "

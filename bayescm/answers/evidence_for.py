@@ -170,7 +170,7 @@ def _warn_of_effects(models):
         listed = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
         what = f"The log likelihoods of these trees treat group effects differently ({listed}), "
         what += "so their az.loo and az.compare are not comparable"
-        todo = "use marginal likelihoods: pass the pymc.Model in the place of a tree without one"
+        todo = "use marginal likelihoods; instead of a tree without one, pass its pymc.Model"
         warnings.warn(Advice(what, [todo]), stacklevel=3)
 
 

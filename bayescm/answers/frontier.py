@@ -184,10 +184,10 @@ def _draw_costs(cost, names, size, rng):
     for name in by_name:
         if name not in wanted:
             raise fail(
-                "There is a cost for {}, which is not a system", name, wanted, suggest(name, wanted)
+                "`cost` contains {}, which is not a system", name, wanted, suggest(name, wanted)
             )
     if missing := [name for name in wanted if name not in by_name]:
-        raise fail("The systems {} have no cost", missing, "", "add them")
+        raise fail("`cost` lacks the systems {}", missing, "", "add their costs")
     arrays = {name: _as_costs(name, by_name[name]) for name in wanted}
     sizes = {len(array) for array in arrays.values()} - {1}
     weights = {number: rng.dirichlet(np.ones(number), size) for number in sorted(sizes)}
@@ -218,7 +218,7 @@ def _as_costs(name, value):
     if not np.isfinite(array).all():
         todo = "correct them, or leave the item out for all systems"
         number = int((~np.isfinite(array)).sum())
-        raise fail(f"{number} costs of {name} are missing", ..., "", todo)
+        raise fail(f"Some costs of {name} are missing or infinite ({number})", ..., "", todo)
     if (array < 0).any():
-        raise fail(f"Costs of {name} must be >= 0", array.min(), "", "correct it")
+        raise fail(f"Costs of {name} must be >= 0", array.min(), "", "pass costs >= 0")
     return array

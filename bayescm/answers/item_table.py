@@ -76,7 +76,9 @@ def item_table(
     systems, items = scores.shape
     if systems < 2 or items < 3:
         todo = "pass evidence of several systems on the same items"
-        raise fail("A correlation needs two systems and three items", dict(scores.sizes), "", todo)
+        raise fail(
+            "A correlation needs at least two systems and three items", dict(scores.sizes), "", todo
+        )
     values = scores.values
     correlation = _item_rest_correlations(values)
     answered = (~np.isnan(values)).sum(axis=0)
@@ -107,13 +109,13 @@ def _scores(evidence: Any) -> xr.DataArray:
         members = [_scores(member) for member in evidence.values()]
         if any(member.sizes["classifier"] > 1 for member in members):
             todo = "pass the evidence of one system under each name"
-            raise fail("Members of the mapping have several systems each", ..., "", todo)
+            raise fail("Some members of the mapping contain several systems", ..., "", todo)
         joined = xr.concat(members, "classifier", join="outer", coords="minimal", compat="override")
         return joined.assign_coords(classifier=list(map(str, evidence)))
     entry = type_of(evidence)
     if entry.name not in ("attempts", "item scores"):
         raise fail(
-            f"{entry.name} have no items with scores",
+            f"Evidence of type {entry.name} has no items with scores",
             ...,
             "",
             "build the evidence with from_attempts or from_item_scores",

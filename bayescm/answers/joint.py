@@ -214,7 +214,8 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
     check_is(joint, xr.Dataset, "joint intervals", allowed, todo)
     if "bound" not in joint.dims:
         raise fail(
-            "These are not joint intervals, because they have no dimension bound; they have {}",
+            "These are not joint intervals, because the dimension bound is missing; the "
+            "dimensions are {}",
             tuple(joint.dims),
             "",
             todo,

@@ -130,14 +130,16 @@ def _number(size, most):
         if 1.5 < number <= most and (size <= 1 or number == int(number)):
             return max(2, round(number))
     allowed = f"whole numbers from 2 to {most}, or shares up to 1"
-    raise fail("{} is not a size of a training set", size, allowed, "pass e.g. [50, 100, 0.5]")
+    raise fail(
+        "{} is not a valid size of a training set", size, allowed, "pass e.g. [50, 100, 0.5]"
+    )
 
 
 def _check_classes(splits, labels, size):
     classes = len(np.unique(labels))
     if any(len(np.unique(labels[train])) < classes for train, _ in splits):
         raise fail(
-            "A training set of {} examples has no examples of some class",
+            "A training set of {} examples lacks examples of at least one class",
             size,
             "",
             "begin with a larger size",

@@ -51,7 +51,7 @@ def proportion(
     """
     check_prob(prob), check_kind(kind)
     if np.ndim(concentration) != 0 or not 0 <= concentration < np.inf:
-        allowed = "a number >= 0"
+        allowed = "a finite number >= 0"
         raise fail(f"`concentration` must be {allowed}", concentration, "", "pass 0.5 or 1")
     arguments = {"successes": successes, "failures": failures}
     check_row_order({k: v for k, v in arguments.items() if not isinstance(v, xr.DataArray)})
@@ -78,7 +78,7 @@ def _side(name, values):
         return values.copy(data=checked)
     if checked.ndim > 1:
         raise fail(
-            f"{name} must have one axis at most, but its shape is {{}}",
+            f"{name} must have at most one axis, but its shape is {{}}",
             checked.shape,
             "",
             "pass DataArrays with named dimensions",

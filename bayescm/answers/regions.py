@@ -132,7 +132,7 @@ def _posterior_of_two(evidence, measures, question):
     if len({posterior.measure_template(measure).dims for measure in resolved_measures}) > 1:
         names = [measure.__name__ for measure in resolved_measures]
         todo = "use averages such as f1_macro, or a function of the cells for one class"
-        raise fail("Only one of the measures {} has a value per class", names, allowed, todo)
+        raise fail("Only one of the measures {} has one value per class", names, allowed, todo)
     return posterior, resolved_measures, of
 
 

@@ -178,7 +178,7 @@ def _number(name, value):
         return None
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not number or not np.isfinite(value):
-        raise fail(f"{name} must be a number", value, "", f"pass e.g. {name}=0.8")
+        raise fail(f"{name} must be a finite number", value, "", f"pass e.g. {name}=0.8")
     return float(value)
 
 
@@ -228,7 +228,10 @@ def _row_labels(values, name, names) -> dict[str, Any]:
     taken = {"examples", "observed", "mean", "lower", "upper", "p_bad", "p_worst"} & set(dims)
     if taken:
         raise fail(
-            "The dimension {} has the name of a column of the table", taken, "", "rename the dim"
+            "The dimension {} has the same name as a column of the table",
+            taken,
+            "",
+            "rename the dimension",
         )
     labels = [values.get_index(dim) for dim in values.dims[1:]]
     return {

@@ -334,8 +334,8 @@ def _orders_of_magnitude(parts, measures):
         return []
     return [
         (
-            f"Values of a new one of {', '.join(names)} can differ by orders of magnitude. "
-            "Its highest-density interval begins close to 0, and few values determine its "
+            f"Values of {', '.join(names)} in new groups can differ by orders of magnitude. The "
+            "highest-density interval begins close to 0, and a few large values determine the "
             "mean. Use an equal-tailed interval."
         )
     ]

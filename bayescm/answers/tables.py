@@ -162,7 +162,7 @@ def _styler(frame):
 
 def _not_a_page(document, todo):
     return fail(
-        f"Bars in tables are available for pages, not for {document}", ..., "", f"use {todo}"
+        f"Tables with bars are available in HTML only, not in {document}", ..., "", f"use {todo}"
     )
 
 

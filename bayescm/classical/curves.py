@@ -175,7 +175,9 @@ def _of_separate_samples(evidence):
 def _check_compared(names, *scores):
     if len(names) < 2 or any(slice_name(one) for one in scores):
         todo = "pass `from_scores(actual, {'a': ..., 'b': ...})`, or a mapping of such evidence"
-        raise fail("A comparison needs two classifiers without folds or groups", names, "", todo)
+        raise fail(
+            "A comparison needs at least two classifiers, without folds or groups", names, "", todo
+        )
 
 
 def areas_and_covariance(
@@ -197,7 +199,10 @@ def areas_and_covariance(
     if smallest <= 1:
         todo = "collect more, or use the posterior: curves.auc"
         raise fail(
-            "The variance needs two examples of each class; one class has {}", smallest, "", todo
+            "The variance needs at least two examples of each class; one class has {}",
+            smallest,
+            "",
+            todo,
         )
     return placement_covariance(scores, weights, by_class)
 
@@ -206,7 +211,7 @@ def _as_two_classes(evidence):
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
         todo = "use one class against the rest: one_vs_rest(evidence, label)"
-        raise fail("Two classes are needed", evidence["class"].values.tolist(), "", todo)
+        raise fail("Exactly two classes are needed", evidence["class"].values.tolist(), "", todo)
     return evidence
 
 

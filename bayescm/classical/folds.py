@@ -372,10 +372,10 @@ def correlated_t(
             "The scores must be two arrays of equal length, but their shapes are {}",
             shapes,
             "",
-            "pair them by fold",
+            "pass one score per fold for each classifier, in the same order",
         )
     if n_folds < 2 or len(first) % n_folds:
-        todo = "pass n_folds, the folds of one repeat"
+        todo = "pass n_folds, the number of folds in one repeat"
         numbers = {"n_folds": n_folds, "scores": len(first)}
         raise fail("The number of scores is not a multiple of n_folds: {}", numbers, "", todo)
     for name, scores in (("first", first), ("second", second)):
@@ -454,7 +454,7 @@ def combined_5x2(counts: xr.DataArray, measure: str | Callable = "accuracy") -> 
     values = values.transpose("classifier", "repeat", "fold", ...)
     if values.ndim > 3:
         raise fail(
-            "One number is needed, but the measure has values along {}",
+            "A single number is needed, but the measure has values along {}",
             values.dims,
             "",
             "use a single class or an average",

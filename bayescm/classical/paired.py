@@ -82,7 +82,7 @@ def _binomial_test(b, c, *, mid_p):
     n, least = b + c, min(b, c)
     if n != round(n) or least != round(least):
         todo = 'pass `method="asymptotic"`'
-        raise fail("A binomial test needs whole counts", (b, c), "", todo)
+        raise fail("A binomial test needs integer counts", (b, c), "", todo)
     tail = bdtr(least, int(n), 0.5)
     below = bdtr(least - 1, int(n), 0.5) if least else 0.0
     return least, float(min(1.0, tail + below if mid_p else 2 * tail))

@@ -86,7 +86,9 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
     band = _concatenate(names, parts).assign_coords(prob=prob)
     if falling:
         of = "" if falling == [None] else f" of {', '.join(map(str, falling))}"
-        band.attrs["caution"] = f"the curve{of} falls somewhere: this band is of rising curves"
+        band.attrs["caution"] = (
+            f"the estimated curve{of} decreases somewhere, but the band assumes increasing curves"
+        )
     return band
 
 
@@ -199,7 +201,7 @@ def hosmer_lemeshow(
     (10, True)
     """
     if not isinstance(groups, int | np.integer) or groups < 3:
-        raise fail("Groups must be 3 or more", groups, "", "pass `groups=10`")
+        raise fail("`groups` must be a whole number, 3 or more", groups, "", "pass `groups=10`")
     rows = []
     for name, p, positives, total in _forecasts(evidence):
         # The group of a forecast is determined by the middle one of its examples.
@@ -218,7 +220,7 @@ def hosmer_lemeshow(
         df = len(n) - 2 * fitted
         if df < 1:
             raise fail(
-                "The test needs three or more groups, but there are only {} distinct forecasts",
+                "The test needs at least three groups, but there are only {} distinct forecasts",
                 len(n),
                 "",
                 "compare the proportions for each forecast value instead",

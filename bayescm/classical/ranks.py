@@ -256,7 +256,7 @@ def signed_rank(
     """
     low, high = check_rope(rope)
     if not 0 < prior < np.inf:
-        raise fail("Prior must be a number > 0", prior, "", "pass `prior=0.5`")
+        raise fail("`prior` must be a finite number > 0", prior, "", "pass `prior=0.5`")
     check_whole("draws", draws, 1, "draws", 50_000)
     names, scores = _mean_scores(results)
     rng = np.random.default_rng(check_seed(random_seed))

@@ -472,14 +472,17 @@ def results(options: Any, measures: list[str] | None = None) -> xr.Dataset:
     keys = [name for name in (data_set, classifier, "repeat", "fold", "run") if name in names]
     if data_set not in names:
         raise fail(
-            "The file has no column of data sets, {}", data_set, names, "name it with --data-set"
+            "The file has no column named {} for the data sets",
+            data_set,
+            names,
+            "name another column with --data-set",
         )
     if classifier != "classifier" and classifier not in names:
         raise fail(
-            "The file has no column of classifiers, {}",
+            "The file has no column named {} for the classifiers",
             classifier,
             names,
-            "name it with --classifier",
+            "name another column with --classifier",
         )
     values = [name for name in names if name not in keys]
     if measure in values and classifier in keys:
@@ -539,10 +542,11 @@ def item_counts(options: Any) -> Any:
         of_item = rows.set_index(names["item"])
         if of_item.index.has_duplicates or {*of_item.index} != {*items}:
             raise fail(
-                f"System {name!r} does not have the items of {next(iter(systems))!r}, each once",
+                f"System {name!r} does not have exactly one row for each item of "
+                f"{next(iter(systems))!r}",
                 ...,
                 "",
-                "the file needs one row for each item and system",
+                "write one row for each item and system",
             )
         tables[name] = of_item.loc[items, ["tp", "fp", "fn"]].reset_index(drop=True)
     group = {"group": first[names["group"]]} if "group" in names else {}
@@ -631,7 +635,12 @@ def _of_indicators(options):
     for option, pattern in [("actual", actual), *(("predicted", each) for each in predicted)]:
         if pattern.count("*") != 1:
             todo = f"write e.g. --{option} '{pattern.replace('*', '')}_*'"
-            raise fail("--indicators needs patterns with one *, for the label", pattern, "", todo)
+            raise fail(
+                "Patterns of --indicators must contain exactly one *, in place of the label",
+                pattern,
+                "",
+                todo,
+            )
     names = File(options.file, **_records(options)).names
     columns = _columns_of_labels(names, [actual, *predicted])
     labels = _several(options, "labels") or list(columns[actual])
@@ -724,7 +733,7 @@ def _sets_of_labels(column, separator):
             todo = "correct the field, or name another --separator; tags of tokens, with a tag "
             todo += "for each word, are counted by entity: bayescm.from_item_counts in Python"
             raise fail(
-                f"A field of column {column.name!r} has an empty or a repeated label: {{}}",
+                f"A field of column {column.name!r} contains an empty or repeated label: {{}}",
                 field,
                 "",
                 todo,
@@ -950,7 +959,12 @@ def _concentration(text, counts):
         return numbers[0]
     if not type_of(counts).has_cells:
         todo = "write --concentration 0.5"
-        raise fail("--concentration {} has one number per cell of two classes", text, "", todo)
+        raise fail(
+            "--concentration {} gives one number per cell, but the evidence has no cells",
+            text,
+            "",
+            todo,
+        )
     empty = default(matrices_of(counts))
     if empty.shape != (2, 2) or "positive" not in empty.coords:
         todo = "give one number for all cells"
@@ -969,7 +983,7 @@ def _label_error(texts, counts):
     if "=" not in texts[0]:
         if len(texts) > 1:
             todo = "name the class of each: --label-error sick=0.05 --label-error well=0.01"
-            raise fail("--label-error has several rates without classes: {}", texts, "", todo)
+            raise fail("--label-error is given several rates, but no classes: {}", texts, "", todo)
         return _rate(texts[0])
     from bayescm.evidence.outcomes import matrices_of
 

@@ -100,7 +100,7 @@ def _of_cells(columns, frame, batch, at, cells):
     if (empty := sum(whole.values()) == 0).any():
         todo = "leave these rows out, or record each with bayescm monitor add --allow-empty"
         names = frame[batch][empty].tolist()[:5]
-        raise fail("The batches {} have no examples", names, "", todo)
+        raise fail("The batches {} contain no examples", names, "", todo)
     table = from_cells(**whole)
     if columns.labels is not None or columns.positive is not None:
         labels, positive = columns.labels or [], columns.positive

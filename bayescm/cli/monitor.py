@@ -351,7 +351,7 @@ def _prior_of(group, labels):
     except ValueError:
         todo = "write --concentration 0.5"
         raise fail(
-            "The prior of item scores is one number; got {}", group.concentration, "", todo
+            "The prior of item scores must be one number; got {}", group.concentration, "", todo
         ) from None
 
 
@@ -575,7 +575,7 @@ def _name_to_add_to(source, ledger):
     names = ledger.classifiers()
     if names and names != [_UNNAMED]:
         raise fail(
-            "Nothing was recorded: the batch names no classifier, but the store has named ones",
+            "Nothing was recorded: no classifier is named, but the store has named classifiers",
             ...,
             names[:20],
             "pass --classifier",
@@ -768,7 +768,7 @@ def _ask_for_positive(columns, labels, has_positive):
     if has_positive or len(labels) > 2 or columns.no_positive:
         return
     raise fail(
-        "The first batch fixes the positive class, but it names no class",
+        "The first batch determines the positive class, but no positive class is named",
         ...,
         "",
         "which class is positive? Pass "
@@ -1131,8 +1131,8 @@ def _now(monitor, interval, rules):
     if number < last.batches:
         lines.insert(
             0,
-            f"{name}: the {what_changes(batches)} have changed; known is what {number} of "
-            f"{last.batches} batches tell, those since {since}",
+            f"{name}: the {what_changes(batches)} have changed; current results use "
+            f"{number} of {last.batches} batches, those since {since}",
         )
     frame.attrs["lines"] = lines
     return frame.drop(columns=["how", "error", "undefined", "sd"], errors="ignore")

@@ -236,7 +236,12 @@ def _data_sets(data, columns, files, *groups):
     found = {columns.file.stem: data}
     for file in files:
         if file.stem in found:
-            raise fail("Two data sets have the name {}", file.stem, "", "rename a file of --also")
+            raise fail(
+                "Two data sets have the name {}",
+                file.stem,
+                "",
+                "rename one of the files given with --also",
+            )
         other = copy.copy(columns)
         other.file = file
         found[file.stem] = _evidence(other, *groups)[0]

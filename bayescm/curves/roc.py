@@ -374,7 +374,7 @@ def band(
                 f"The draws need the dimensions draw and {dim}; they have {{}}",
                 draws.dims,
                 "",
-                "name the dim of the curve with `dim=`",
+                "name the dimension of the curve with `dim=`",
             )
     ordered = draws.transpose("draw", ..., dim)
     shape = (ordered.sizes["draw"], -1, ordered.sizes[dim])

@@ -173,12 +173,12 @@ def _of_one_system(answers, *, item, attempt, group, by, passing, truth):
     """Return the attempts of one system, with slice labels as coordinates of the items."""
     if truth is not None and passing is not None:
         todo = "pass `truth=` with answers, or `passing=` with grades"
-        raise fail("`truth` and passing both define which attempts are correct", ..., "", todo)
+        raise fail("`truth` and `passing` both define which attempts are correct", ..., "", todo)
     rows = {"correct": answers, "group": group, **by}
     if item is None:
         check_row_order(rows)
         if attempt is not None:
-            raise fail("`attempt` needs item", ..., "", "pass `item=...`")
+            raise fail("`attempt` needs `item`", ..., "", "pass `item=...`")
         table = _table(answers, passing, truth)
         if group is None and isinstance(answers, xr.DataArray):
             group = answers.coords.get("group")
@@ -365,7 +365,7 @@ def _pass_or_fail(values, passing):
     if strange.any():
         got = values[strange].ravel()[0]
         raise fail(
-            "{} is not a result of an attempt, which is 1, 0 or NaN",
+            "{} is not a valid result of an attempt, which is 1, 0 or NaN",
             got,
             "",
             "if answers are graded, name the grades that count as correct: `passing=['A', 'B']`",
@@ -389,7 +389,7 @@ def _label_of_item(table, items, name, labels):
     labels = column(name, labels)
     check_sizes({"item": len(items), name: len(labels)})
     rows = pd.DataFrame({"item": items, name: labels})
-    todo = f"give items that stand by themselves a {name} of their own"
+    todo = f"give each item that belongs to no {name} its own label"
     if (absent := rows[name].isna()).any():
         raise fail(
             f"Item {{}} has no {name}",
@@ -422,7 +422,7 @@ def combine_systems(parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
             name for name, its_items in zip(parts, items, strict=True) if its_items != items[0]
         )
         raise fail(
-            f"{strange} has other items than {next(iter(parts))}",
+            f"{strange} and {next(iter(parts))} have different items",
             ...,
             "",
             "give all systems the same items, with the same row labels",
@@ -497,7 +497,7 @@ def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> n
         check_sizes({"truth": len(right), "items" if rows is None else "item": len(beside)})
     if (missing := pd.isna(right)).any():
         raise fail(
-            "Item {} has no truth",
+            "Item {} has no correct answer in `truth`",
             items[beside[missing][0]],
             "",
             "leave the item out, or give its correct answer",
@@ -519,7 +519,7 @@ def truth_by_item(truth: Any, item: Any) -> dict:
 
 def _several_truths(item, truths):
     return fail(
-        f"Item {item} has several truths: {{}}",
+        f"Item {item} has several correct answers: {{}}",
         truths,
         "",
         "give each item one correct answer; map answers with the same meaning to one of them first",

@@ -136,7 +136,7 @@ def _check_edges(edges, chances):
     """Return the edges of bins, or raise an error if they are invalid."""
     if edges is None and not chances:
         raise fail(
-            "Scores need edges of bins",
+            "Scores need `edges`, the boundaries of the bins",
             ...,
             "",
             "pass e.g. edges=np.quantile(scores, np.linspace(0.02, 0.98, 49)) from a first sample",
@@ -169,7 +169,7 @@ def _labels(actual, positive):
     positive = obvious_positive([0, 1]) if positive is None and set(labels) <= {0, 1} else positive
     if positive is None or len({*labels, positive}) > 2:
         raise fail(
-            "The labels {} do not tell which class is positive",
+            "The labels {} do not show which class is positive",
             labels,
             "",
             "pass `positive=`; there must be two classes",

@@ -93,7 +93,7 @@ def slice_dims(evidence: xr.Dataset) -> list[str]:
     for dim in dims:
         if dim not in evidence.dims:  # a selection of one slice keeps the items of the others
             raise fail(
-                f"One {dim} was selected, but the evidence still has the items of all of them",
+                f"One {dim} was selected, but the evidence still contains the items of every {dim}",
                 ...,
                 "",
                 "build the evidence from the items of this slice, or select from the result",

@@ -277,7 +277,7 @@ def _refuse_margins(matrix):
             on_both_sides = other in matrix.indexes and name in matrix.indexes[other]
             if named or on_both_sides:
                 todo = f"leave `margins` out of pd.crosstab, or drop {name!r} from rows and columns"
-                raise fail("The table has sums in its margins, named {}", name, "", todo)
+                raise fail("The table contains marginal sums, named {}", name, "", todo)
 
 
 def _from_labelled(matrix, labels, positive, fractional):
@@ -530,12 +530,17 @@ def _check_scalars(evidence, labels):
     for name in ("prevalence", "test_share", "train_size"):
         share = coords.get(name)
         if share is not None and not bool(np.all((share.values > 0) & (share.values < 1))):
-            raise fail(f"{name} must be between 0 and 1", share.values, "", "correct it")
+            raise fail(
+                f"{name} must be between 0 and 1",
+                share.values,
+                "",
+                f"pass a number in this range, or remove it with drop_vars({name!r})",
+            )
     for name in CLUSTERED:
         effect = coords.get(name)
         if effect is not None and not bool(np.all((effect.values > 0) & (effect.values < np.inf))):
             raise fail(
-                f"{name} must be a number > 0",
+                f"{name} must be a finite number > 0",
                 effect.values,
                 "",
                 "pass `groups=` to cross_confusion, which computes it",
@@ -545,10 +550,15 @@ def _check_scalars(evidence, labels):
         folds.dtype.kind in "iuf" and folds.item() >= 1 and folds.item() % 1 == 0
     ):
         todo = "correct it, or drop the coordinate to have it inferred"
-        raise fail("n_folds must be a whole number of folds, 2 or more", folds.item(), "", todo)
+        raise fail("n_folds must be a whole number of folds, 1 or more", folds.item(), "", todo)
     fixed = coords.get("fixed_totals")
     if fixed is not None and not (fixed.dtype.kind in "biuf" and fixed.item() in (0, 1)):
-        raise fail("fixed_totals must be True or False", fixed.item(), "", "correct it")
+        raise fail(
+            "fixed_totals must be True or False",
+            fixed.item(),
+            "",
+            "set it to True or False, or remove it with drop_vars('fixed_totals')",
+        )
 
 
 def _check_abstentions(evidence):
@@ -856,8 +866,8 @@ def as_batch(evidence: Any, like: xr.DataArray | None = None) -> xr.DataArray:
             "A monitor cannot record abstentions ({})",
             label,
             "",
-            "leave these examples out, or count the label as a class: `from_predictions` "
-            "without abstain",
+            "leave these examples out, or treat the label as a class: call `from_predictions` "
+            "without `abstain`",
         )
     if counts.ndim != 2:
         raise fail(

@@ -77,7 +77,10 @@ def _columns(name, values, reference):
     missing = pd.isna(values)
     if missing.any():
         raise fail(
-            f"{name} is missing for {missing.sum()} studies", ..., "", "leave these studies out"
+            f"{name} is missing for some studies ({missing.sum()})",
+            ...,
+            "",
+            "leave these studies out",
         )
     if np.issubdtype(values.dtype, np.number) and not np.issubdtype(values.dtype, np.bool_):
         if isinstance(reference, (bool, str)) or not isinstance(reference, (int, float, np.number)):

@@ -179,10 +179,10 @@ def _check(combinations, weights, weights_are):
         raise fail(f"{weights} has missing values ({missing})", ..., "", todo)
     if not (combinations[_SMALLEST] >= 0).all():
         got = combinations[_SMALLEST].min()
-        raise fail(f"Weights in {weights} must be numbers >= 0", got, "", "")
+        raise fail(f"Weights in {weights} must be numbers >= 0", got, "", "correct these rows")
     if weights_are is None and (combinations[_REST] > 0).any():
         raise fail(
-            "Fractional weights need weights_are",
+            "Fractional weights need `weights_are`",
             ...,
             "",
             'pass `weights_are="importance"` for sampling weights, or '

@@ -136,7 +136,7 @@ def _items_of(systems):
     for name, other in others:
         if not np.array_equal(items, other):
             raise fail(
-                f"{name} and {first} have other items, or the items in another order",
+                f"{name} and {first} have different items, or the same items in a different order",
                 ...,
                 "",
                 "give all tables the same items in the same order",
@@ -200,7 +200,7 @@ def as_item_counts(evidence: xr.Dataset) -> xr.Dataset:
             )
         check_counts(evidence[name].values, name=f"a count ({name})", todo="count whole ones")
     if not evidence.sizes["item"]:
-        raise fail("There are no items", ..., "", "pass at least one")
+        raise fail("The evidence contains no items", ..., "", "pass at least one item")
     return evidence.assign({name: evidence[name].transpose(..., "item") for name in CELLS})
 
 

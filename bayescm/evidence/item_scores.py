@@ -241,7 +241,12 @@ def _from_wide(scores, item, columns):
         check_row_order({f"scores of {name}": values for name, values in scores.items()} | beside)
     if moved and beside:
         todo = "give all systems the same items, or pass a DataFrame with a row for each score"
-        raise fail("The systems have other items, or the items in another order", ..., "", todo)
+        raise fail(
+            "The systems have different items, or the same items in a different order",
+            ...,
+            "",
+            todo,
+        )
     frame = pd.DataFrame(series) if moved else pd.concat(series, axis=1)
     if moved:
         frame = frame.loc[first.index.union(frame.index, sort=False)]
@@ -551,7 +556,7 @@ def as_item_scores(evidence: xr.Dataset) -> xr.Dataset:
         todo = "select along it, or pass slices as `by=` of `from_item_scores`"
         raise fail("Item scores cannot have the dimension {}", sorted(map(str, extra)), "", todo)
     if not scores.sizes["item"]:
-        raise fail("There are no items", ..., "", "pass at least one")
+        raise fail("The evidence contains no items", ..., "", "pass at least one item")
     if "judge_score" in evidence:
         _check_judged(evidence)
     if "lowest" in evidence.coords:
@@ -642,7 +647,12 @@ def as_batch(evidence: xr.Dataset, like: xr.DataArray | None = None) -> xr.DataA
             "the mean score of each cluster",
         )
     if (absent := np.isnan(scores.values)).any():
-        raise fail("{} scores are missing", int(absent.sum()), "", "leave these items out")
+        raise fail(
+            "Scores are missing for some items ({})",
+            int(absent.sum()),
+            "",
+            "leave these items out",
+        )
     plain = {name: column.values for name, column in evidence.variables.items() if not column.dims}
     ends = {name: plain[name].item() if name in plain else None for name in _ENDS}
     if like is not None and "lowest" in like.attrs and ends["lowest"] is None:

@@ -112,7 +112,7 @@ def _at(content, records, name):
         else:
             allowed = ", ".join(_paths_of_records(content)) or "a path of a list of records"
             todo = "pass one of these as `records`"
-            raise fail(f"{name} has nothing at {{}}", records, allowed, todo)
+            raise fail(f"{name} contains nothing at {{}}", records, allowed, todo)
     return place
 
 

@@ -111,8 +111,9 @@ def check_no_missing_text(labels: Iterable, name: str = "a label", todo: str = "
     for label in labels:
         if isinstance(label, str) and label in MISSING_TEXTS:
             todo = todo or (
-                "drop these examples, or leave what is missing missing; if it is a class, name it "
-                "with the others in labels (--label), if it is no answer, in abstain (--abstain)"
+                "drop these examples, or write missing values as None or NaN; if the text is a "
+                "class, name it in labels (--label); if it marks an abstention, name it in abstain "
+                "(--abstain)"
             )
             raise fail(
                 f"{name} contains the text {str(label)!r}, which is how a missing value looks "

@@ -199,7 +199,7 @@ def _is_sets(name, table):
         return False
     rows = list(table)
     if not rows:
-        raise fail("There are no examples", ..., "", "pass some predictions")
+        raise fail("The evidence contains no examples", ..., "", "pass some predictions")
     for row in rows:
         if isinstance(row, str) or not isinstance(row, Iterable):
             raise _neither(name, row)
@@ -279,10 +279,10 @@ def _of_sets(tables, labels):
         except TypeError:
             kinds = sorted({type(label).__name__ for label in occurring})
             todo = "convert them to one type"
-            raise fail("Labels must all have one type", kinds, "", todo) from None
+            raise fail("The labels must all have the same type", kinds, "", todo) from None
     names = _distinct(labels)
     if not names:
-        raise fail("There are no labels", ..., "", "pass `labels=`")
+        raise fail("The evidence contains no labels", ..., "", "name the labels with `labels=`")
     place = {label: index for index, label in enumerate(names)}
     matrices = {name: np.zeros((len(rows), len(names)), bool) for name, rows in sets.items()}
     for name, rows in sets.items():
@@ -405,18 +405,18 @@ def as_multilabel(evidence: xr.Dataset) -> xr.Dataset:
     if not is_multilabel(evidence):
         todo = "use `from_multilabel`"
         got = type(evidence).__name__
-        raise fail("This function needs several labels for each example", got, "", todo, TypeError)
+        raise fail("This function needs multilabel evidence", got, "", todo, TypeError)
     extra = set(evidence["predicted"].dims) - {"classifier", "example", "label"}
     if extra or set(evidence["actual"].dims) != {"example", "label"}:
         todo = "select along it, or pass slices as `by=` of `from_multilabel`"
         raise fail(
-            "Evidence of several labels cannot have the dimension {}",
+            "Multilabel evidence cannot have the dimension {}",
             sorted(map(str, extra)),
             "",
             todo,
         )
     if not evidence.sizes["example"]:
-        raise fail("There are no examples", ..., "", "pass some predictions")
+        raise fail("The evidence contains no examples", ..., "", "pass some predictions")
     for name in ("actual", "predicted"):
         if evidence[name].dtype != bool:
             todo = "use `from_multilabel`"

@@ -379,9 +379,10 @@ def _is_labels(judge, values, labels, abstain):
         return False
     if unknown and len(judgements) > 1:
         what = (
-            f"The judge uses {unknown}, which are not labels of people; they are treated as classes"
+            f"The judge uses the labels {unknown}, which people do not use; they are treated as "
+            "classes"
         )
-        todo = "pass `labels=` with all classes, or `abstain=` if it marks an abstention"
+        todo = "pass `labels=` with all classes, or `abstain=` if one of them marks an abstention"
         warnings.warn(Advice(what, todo), stacklevel=3)
     return True
 
@@ -746,7 +747,7 @@ def warn_of_judge(labelled: np.ndarray, others: np.ndarray, *, varies: bool) -> 
     """
     sizes, size = labelled.sum(-1), labelled.sum(-1) + others
     if not varies:
-        warning = "The judge gives every example the same label, so it has no information."
+        warning = "The judge gives every example the same label, so it provides no information."
         warnings.warn(f"{warning} Pass another judge, or the labels alone.", stacklevel=4)
         return
     blank = (sizes == 0) & (size > 0)
@@ -759,11 +760,13 @@ def warn_of_judge(labelled: np.ndarray, others: np.ndarray, *, varies: bool) -> 
     equivalent = equivalent_labels(labelled, others)
     if others.any() and equivalent < sizes.sum():
         warning = (
-            f"The judge does not help: {sizes.sum():.0f} labels are worth {equivalent:.0f} "
-            "without it."
+            f"The judge does not help: with it, the {sizes.sum():.0f} labels are worth only "
+            f"{equivalent:.0f} labels without it."
         )
         todo = "Its labels agree too little with people, or the large strata have few labels"
-        warnings.warn(f"{warning} {todo}. Pass a better judge or label more.", stacklevel=4)
+        warnings.warn(
+            f"{warning} {todo}. Pass a better judge, or label more examples.", stacklevel=4
+        )
 
 
 def equivalent_labels(labelled: np.ndarray, others: np.ndarray) -> float:
@@ -957,7 +960,7 @@ def as_batch(evidence: xr.DataArray | xr.Dataset, like: xr.DataArray | None = No
             "A monitor cannot record abstentions ({})",
             counts["abstain"].item(),
             "",
-            "leave these examples out, or count the label as a class",
+            "leave these examples out, or treat the label as a class",
         )
     labels, judges = counts["actual"].values.tolist(), counts["judge"].values.tolist()
     cells = counts.transpose("judge", "actual", "predicted").values

@@ -156,7 +156,7 @@ def _known(design):
     """Return the given parts of a design, or raise an error if a name is unknown."""
     for name in design:
         if name not in DESIGN:
-            raise fail("The design has no part {}", name, DESIGN, suggest(name, DESIGN))
+            raise fail("Unknown part {} of the design", name, DESIGN, suggest(name, DESIGN))
     return design
 
 

@@ -134,7 +134,7 @@ def from_preferences(
         per_vote |= {"weights": weights, "ordered": ordered}
         if given := [name for name, value in per_vote.items() if value is not None]:
             todo = "pass one row per vote"
-            raise fail(f"A table of wins cannot have {given[0]}", ..., "", todo)
+            raise fail(f"A table of wins cannot be combined with `{given[0]}`", ..., "", todo)
         return _from_wins(votes, ties)
     if ties is not None:
         raise fail(
@@ -223,7 +223,12 @@ def from_rankings(
         code = np.where(difference > 0, 0, np.where(difference < 0, 1, 2))
         parts.append((np.full(len(code), i), np.full(len(code), j), code, np.flatnonzero(ranked)))
     if not any(len(code) for _, _, code, _ in parts):
-        raise fail("No ranking has two systems", ..., "", "pass rankings of two or more systems")
+        raise fail(
+            "No ranking contains at least two systems",
+            ...,
+            "",
+            "pass rankings of two or more systems",
+        )
     left, right, code, row = (np.concatenate(each) for each in zip(*parts, strict=True))
     objects = np.array(names, object)
     labels = wide.index.to_numpy()[row]
@@ -264,7 +269,10 @@ def _from_wins(wins, ties):
         raise fail("The systems have duplicate names: {}", names, "", "rename them")
     if (own := np.flatnonzero(np.diag(table))).size:
         raise fail(
-            f"System {names[own[0]]!r} is compared with itself", ..., "", "put 0 in its cell"
+            f"System {names[own[0]]!r} is compared with itself",
+            ...,
+            "",
+            "put 0 on the diagonal of the table",
         )
     tied = np.zeros_like(table)
     if ties is not None:
@@ -428,7 +436,7 @@ def _outcome_names(outcomes):
     for winner, values in dict(outcomes).items():
         if winner not in WINNERS:
             todo = suggest(winner, WINNERS) or 'pass {"left": [1], "right": [2], "tie": [0]}'
-            raise fail("Outcomes has the key {}", winner, WINNERS, todo)
+            raise fail("`outcomes` has the unknown key {}", winner, WINNERS, todo)
         single = isinstance(values, str) or not isinstance(values, Sequence | set | np.ndarray)
         for value in [values] if single else list(values):
             if names.setdefault(value, winner) != winner:
@@ -436,7 +444,7 @@ def _outcome_names(outcomes):
                 raise fail("The outcome {} has two meanings", value, "", todo)
     if not names:
         raise fail(
-            "Outcomes is empty",
+            "`outcomes` is empty",
             ...,
             "",
             "name the outcomes for left, right and, if there are any, tie",

@@ -369,7 +369,7 @@ def as_ratings(evidence: xr.Dataset) -> xr.Dataset:
     if not isinstance(evidence, xr.Dataset) or "votes" not in evidence:
         todo = 'make them with `from_raters`({"ann": ..., "bob": ..., "judge": ...})'
         raise fail(
-            f"This function needs labels of several raters, not a {type(evidence).__name__}",
+            f"This function needs labels from several raters, not a {type(evidence).__name__}",
             ...,
             "",
             todo,

@@ -206,15 +206,17 @@ def _long(table, measure, data_set, classifier, runs):
             todo = "make it a column: `table.reset_index()`"
         elif not texts:
             todo = f"add a column {data_set!r} with the name of the data set of each row"
-        raise fail("The table has no column of data sets, {}", data_set, list(table), todo)
+        raise fail(
+            "The table has no column named {} for the data sets", data_set, list(table), todo
+        )
     if not len(table):
-        raise fail("There are no results", ..., "", "pass a table with rows")
+        raise fail("The table contains no results", ..., "", "pass a table with rows")
     keys = [data_set, *([classifier] if classifier in table else []), *runs]
     rest = [name for name in table if name not in keys]
     check_no_identifiers(table[[*rest]], "scores", "leave `{name}` out", roles=())
     every = classifier in table and runs and (measure in rest or len(rest) == 1)
     if not runs and classifier not in table and measure not in rest:
-        what = f"the table has neither a column {classifier!r} nor a column of runs"
+        what = f"The table has neither a column {classifier!r} nor a column of runs"
         todo = (
             "name the column of classifiers, as in `classifier='model'`, or of runs, as in 'fold'"
         )
@@ -287,8 +289,8 @@ def as_results(evidence: xr.Dataset) -> xr.Dataset:
             "pass the share of the examples that a run tests, e.g. `test_share=0.1` for ten folds",
         )
     if evidence.sizes["run"] < 2:
-        todo = "keep the folds or repeats apart"
-        raise fail("Each data set needs two or more runs", evidence.sizes["run"], "", todo)
+        todo = "pass one row per fold or repeat instead of averages"
+        raise fail("Each data set needs at least two runs", evidence.sizes["run"], "", todo)
     return evidence
 
 

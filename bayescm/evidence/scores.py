@@ -273,7 +273,9 @@ def _check_mapping(scores):
 def _matrix(scores, n, classes, name, positive):
     unmasked(scores, "a score")
     scores = columns_in_order(scores, classes.tolist())
-    todo = "pass the output of decision_function or predict_proba; of a tensor a numpy array"
+    todo = (
+        "pass the output of decision_function or predict_proba; convert a tensor to a numpy array"
+    )
     values = check_reals(scores, name, todo)
     _same_length("scores", values, n)
     if len(classes) == 2 and values.shape == (n, 1):  # the single output of a neural network
@@ -454,7 +456,7 @@ def _binned(frame, columns, scores, starts):
     for name in columns:
         if not isinstance(name, str):
             todo = "rename the columns: `frame.rename(columns=str)`"
-            raise fail("the name of a column must be text", name, "", todo, TypeError)
+            raise fail("The name of a column must be a string", name, "", todo, TypeError)
         check_column(name, schema)
         if name in scores and not schema[name].is_numeric():
             todo = "name a column of scores"
@@ -550,7 +552,7 @@ def _weighted(evidence):
     weight = evidence["weight"].values
     if weight.dtype.kind not in "iufb" or not (np.isfinite(weight) & (weight >= 0)).all():
         bad = weight.dtype if weight.dtype.kind not in "iufb" else weight[~(weight >= 0)][:1]
-        raise fail("Weights must be finite numbers >= 0", bad, "", "correct it")
+        raise fail("Weights must be finite numbers >= 0", bad, "", "correct these weights")
     if 0 < weight.sum() < 1e-6:
         todo = "scale them, or pass `weights_are='importance'`"
         raise fail("The weights sum to {}, less than one example", weight.sum(), "", todo)
@@ -832,7 +834,7 @@ def at_prevalence(evidence: Any, prevalence: Any) -> Any:
     """
     if "unlabelled" in getattr(evidence, "coords", ()):
         raise fail(
-            "A prevalence cannot be set for partly labelled examples, which show their own",
+            "A prevalence cannot be set for partly labelled examples, which have their own",
             ...,
             "",
             "use recall and specificity, which do not depend on the prevalence",

@@ -137,7 +137,8 @@ def with_signs(table: pd.DataFrame) -> pd.DataFrame | None:
     if not sides.settled:
         todo = "name the first column of the file 'test' if the rows are results of the test"
         raise fail(
-            "The row and column names {} do not tell which is the test and which the disease",
+            "The row and column names {} do not show which axis is the test and which is the "
+            "disease",
             words,
             "",
             todo,
@@ -210,7 +211,7 @@ def warn_of_names(sides: Sides, todo: str, stacklevel: int) -> None:
     named = " and ".join(map(repr, names))
     warnings.warn(
         f"The name{'s' * (len(names) - 1)} {named} of the table's axes "
-        f"do{'es' * (len(names) == 1)} not tell the truth from the predictions. Rows are "
+        f"do{'es' * (len(names) == 1)} not show which axis is the truth. Rows are "
         f"assumed to be the actual classes. {todo}",
         stacklevel=stacklevel + 1,
     )

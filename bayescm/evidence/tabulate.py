@@ -163,7 +163,7 @@ def check_weights(weights: np.ndarray, kind: str | None) -> str:
     fractional = weights.dtype.kind == "f"
     if kind is None and fractional:
         raise fail(
-            "Fractional weights need weights_are; the weights are {}",
+            "Fractional weights need `weights_are`; the weights are {}",
             weights[:4].tolist(),
             "",
             'pass `weights_are="counts"` if a weight is a number of examples, or '
@@ -212,7 +212,7 @@ def _encode(actual, predicted):
             f"There are {{}} distinct labels, more than {MAX_LABELS}",
             len(universe),
             "",
-            "pass scores to `from_scores`",
+            "if these are scores, pass them to `from_scores`",
         )
     if others != universe:
         position = {label: i for i, label in enumerate(universe)}
@@ -229,7 +229,9 @@ def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
         try:
             codes, labels = pd.factorize(array)
         except TypeError as problem:
-            todo = "pass one label per example; several of each are for `from_multilabel`"
+            todo = (
+                "pass one label per example; for several labels per example, use `from_multilabel`"
+            )
             allowed = "strings, integers or booleans"
             raise fail(
                 f"The values of {name} cannot be used as labels: {{}}",

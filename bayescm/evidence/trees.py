@@ -74,7 +74,7 @@ def _tree_with_positive_class(tree, label):
         if labelled is None:
             todo = "leave `positive` out"
             raise fail(
-                "`positive` has no effect on a tree without classes, with {}",
+                "`positive` has no effect, because none of the groups {} of the tree has classes",
                 list(tree.children),
                 "",
                 todo,
@@ -171,7 +171,7 @@ def variable_of(tree: xr.DataTree, group: str, of: str) -> str:
     )
     name = "finite" if of == "fitted" and folds else of
     if name not in estimands:
-        todo = "for others fit another model"
+        todo = "for another estimand, fit another model"
         raise fail("The fit has no estimand {}", of, estimands, todo)
     return estimands[name]
 

@@ -113,7 +113,9 @@ def direct_posterior(
     posterior = form(evidence, **direct_keywords)
     if not isinstance(posterior, Posterior):
         todo = "return a bayescm.posteriors.base.Posterior from direct, or leave it out"
-        raise fail("Direct must return a Posterior", posterior, "", todo, TypeError)
+        raise fail(
+            "The direct form of a model must return a Posterior", posterior, "", todo, TypeError
+        )
     return posterior
 
 

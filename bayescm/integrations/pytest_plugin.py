@@ -30,7 +30,7 @@ def _check(
     __tracebackhide__ = True
     if unknown not in _CHOICES:
         raise fail(
-            "`unknown` must be one of the choices", unknown, _CHOICES, 'pass `unknown="skip"`'
+            '`unknown` must be "fail", "skip" or "pass"', unknown, "", 'pass e.g. `unknown="skip"`'
         )
     table = bcm.check(evidence, requirements, **keywords)
     outcomes = set(table["outcome"])

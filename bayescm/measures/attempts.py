@@ -439,7 +439,7 @@ def _power(series, exponent):
 
 def _whole(k, name):
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= 1000:
-        raise fail(f"{name} must have a number of answers, 1 to 1000", k, "", f'write "{name}(4)"')
+        raise fail(f"{name} needs a number of answers from 1 to 1000", k, "", f'write "{name}(4)"')
     return int(k)
 
 

@@ -754,7 +754,10 @@ def _made(text, base, written):
     except TypeError:
         arguments, allowed = named or parameters, f"{base}({','.join(signature.parameters)})"
         raise fail(
-            f"{base} has other parameters than {{}}", arguments, allowed, "write it like this"
+            f"{base} does not accept the parameters {{}}",
+            arguments,
+            allowed,
+            "write it in this form",
         ) from None
     return _FACTORIES[base](*parameters, **named)
 

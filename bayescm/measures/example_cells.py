@@ -432,7 +432,7 @@ def weighted_curve(score: np.ndarray, actual: np.ndarray, weight: np.ndarray) ->
 def no_true_negatives(name: str) -> Exception:
     """Return the error for a measure that needs true negatives if these are not counted."""
     return fail(
-        f"{name} needs true negatives, but these counts have none",
+        f"{name} needs true negatives, but these counts do not include them",
         ...,
         "",
         "use precision, recall, f1, fbeta(2) or jaccard",
@@ -534,7 +534,7 @@ def without_labels(measure: Measure) -> Measure:
     name, labels = measure.__name__, form.labels
     if labels or form.how in ("macro", "weighted"):
         raise fail(
-            f"{name} needs several labels, not item counts",
+            f"{name} needs multilabel evidence, not item counts",
             ...,
             "",
             "use f1 for the sum over items, or f1_samples for their mean",

@@ -165,9 +165,7 @@ def quantile(q: float) -> Measure:
     """
     number = isinstance(q, (int, float, np.number)) and not isinstance(q, bool)
     if not number or not 0 < q < 1:
-        raise fail(
-            "quantile must have a proportion between 0 and 1", q, "", 'write "quantile(0.1)"'
-        )
+        raise fail("quantile needs a proportion between 0 and 1", q, "", 'write "quantile(0.1)"')
     formula = partial(_quantile, q=float(q))
     return _measure(formula, f"quantile({q:g})", "score")
 
@@ -236,7 +234,10 @@ def _share(function, mark, words, *, included):
     number = isinstance(mark, (int, float, np.number)) and not isinstance(mark, bool)
     if not number or not np.isfinite(mark):
         raise fail(
-            f"{function} must have a mark, which is a number", mark, "", f'write "{function}(0.5)"'
+            f"{function} needs a mark, which must be a finite number",
+            mark,
+            "",
+            f'write "{function}(0.5)"',
         )
     name, form = f"{function}({mark:g})", OfScores("share", float(mark), included)
     facts: dict[str, Any] = {"range": (0.0, 1.0), "form": form}

@@ -217,7 +217,7 @@ def check_pairs(pairs, names: Sequence, measures: Sequence[Measure]) -> np.ndarr
         return np.ones((len(names), len(available)), bool)
     if not len(pairs):
         todo = 'pass e.g. [("a", "f1")], or leave `pairs` out for all'
-        raise fail("No pairs (classifier, measure) are given", ..., "", todo)
+        raise fail("No (classifier, measure) pairs are given", ..., "", todo)
     requested = np.zeros((len(names), len(available)), bool)
     for classifier, measure in pairs:
         indices = among(measures, measure)
@@ -259,7 +259,7 @@ def _dataset(cells, measures):
     clash = [name for name in called if name in (*cells.dims, "class")]
     if clash:
         raise fail(
-            "{} is the name of a measure and of a dimension", clash[0], "", "rename the function"
+            "{} is the name of both a measure and a dimension", clash[0], "", "rename the function"
         )
     # The measure "prevalence" replaces the scalar coordinate with the same name.
     cells = cells.drop_vars([name for name in called if name in cells.coords])

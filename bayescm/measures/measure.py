@@ -714,10 +714,10 @@ def of_classes(measure: Measure, class_selection: Sequence[str]) -> Measure:
     if measure.takes not in ("cells", "curve") or (measure.takes == "curve" and measure.average):
         allowed = "a measure of cells, or of the curve of one class"
         raise fail(
-            "{} has no classes by name",
+            "{} cannot be restricted to named classes",
             measure.__name__,
             allowed,
-            "use the measure without the name, and select the class from the result",
+            "use the measure without the class names, and select the class from the result",
         )
     if measure.abstentions != "left out":
         raise fail(

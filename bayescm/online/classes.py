@@ -192,10 +192,12 @@ def _check_renamed(classifier, labels, names, renamed):
         if old in labels and old != new:
             continue
         if old in labels:
-            raise fail("The class {} keeps its name", old, "", "leave it out")
+            raise fail(
+                "The new name of the class {} is the same as the old one", old, "", "leave it out"
+            )
         if old in names:
             raise fail(
-                f"The class {{}} of {classifier!r} was renamed before",
+                f"The class {{}} of {classifier!r} has already been renamed",
                 old,
                 "",
                 f"rename {names[old]!r}, its current name",
@@ -261,7 +263,7 @@ def _check_new_names(labels, names, renamed, added, after):
     if len(kinds) > 1:
         todo = "rename all classes at once, or pass a name of the same kind"
         raise fail(
-            "The names of classes would be text and numbers: {}",
+            "The names of classes would be a mixture of text and numbers: {}",
             [*renamed.values(), *added],
             "",
             todo,

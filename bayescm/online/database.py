@@ -234,7 +234,7 @@ def _parse_url(text):
         raise fail(f"The store has {backend}", ..., _ADDRESSES, todo)
     if backend == "sqlite" and (url.query or url.host):
         todo = "write sqlite:///eval.db, or sqlite:////folder/eval.db"
-        raise fail("An SQLite address has a path and nothing else", ..., "", todo)
+        raise fail("An SQLite address must consist of a path only", ..., "", todo)
     return url.set(drivername=_DRIVERS[backend])
 
 

@@ -1413,7 +1413,7 @@ def check_cells(cells: np.ndarray) -> None:
     """Raise an error if a cell is negative or not finite."""
     values = np.asarray(cells, float)
     if not np.isfinite(values).all() or (values < 0).any():
-        raise fail("Cells must be numbers >= 0", ..., "", "correct the counts")
+        raise fail("Cells must be finite numbers >= 0", ..., "", "correct the counts")
 
 
 def _digits(name):

@@ -1106,7 +1106,7 @@ def floor_of(floor: Any, name: str, label: str) -> float | None:
 
 def _check_tolerance(size, measure):
     if not isinstance(size, int | float | np.number) or not 0 <= size < np.inf:
-        raise fail("A tolerance must be a number >= 0", size, "", "pass 0.02")
+        raise fail("A tolerance must be a finite number >= 0", size, "", "pass 0.02")
     return float(size)
 
 
@@ -1121,7 +1121,7 @@ def _limits(noun, limits, measures, check):
     for alias, size in limits.items():
         indices = among(measures, alias)
         if not indices:
-            what = f"There is a {noun} for {{}}, which is not monitored"
+            what = f"A {noun} is set for {{}}, which is not monitored"
             raise fail(what, alias, names, "add the measure to the monitor", NotMonitoredError)
         by_name |= {names[index]: check(size, measures[index]) for index in indices}
     return by_name

@@ -523,7 +523,8 @@ def _check_both_classes(units, prevalence):
     """Raise an error unless one measure refers to the positives and the other to the negatives."""
     if sorted(map(str, units)) != ["negatives", "positives"]:
         raise fail(
-            "One measure of the positives and one of the negatives can be planned together",
+            "Two measures can be planned together only if one is of the positives and the other of "
+            "the negatives",
             units,
             "e.g. sensitivity and specificity",
             "plan each measure separately",

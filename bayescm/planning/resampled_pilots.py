@@ -55,8 +55,8 @@ def plan_like(
     entry = type_of(pilot)
     if entry.resample is None:
         raise fail(
-            f"A size cannot be planned for evidence of type {entry.name}: nobody chooses "
-            f"its number of {entry.unit}",
+            f"A size cannot be planned for evidence of type {entry.name}, because "
+            f"its number of {entry.unit} is not a choice",
             ...,
             "",
             "pass evidence of examples or items",
@@ -74,7 +74,7 @@ def plan_like(
             f"The pilot has only {number} {unit}; a plan needs at least {_FEWEST}",
             ...,
             "",
-            "collect more",
+            f"collect more {unit}",
         )
     by_items = entry is ATTEMPTS and not _names(pilot)
     if not by_items:

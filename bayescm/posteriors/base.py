@@ -335,7 +335,7 @@ class Posterior:
 
     def shrinks_by(self, of: str) -> str:
         """Return why the posterior may differ from a point estimate, as half a sentence."""
-        return "the prior counts, compared with little evidence"
+        return "the prior has a strong influence, because there is little evidence"
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the plug-in estimate of the same estimand, (..., [C])."""
@@ -754,8 +754,11 @@ class CountsPosterior(Posterior):
         """Return why the posterior may differ from a point estimate, as half a sentence."""
         if self.pooled_dims:
             members = " and ".join(f"{dim}s" for dim in self.pooled_dims)
-            return f"the model describes how the {members} differ, and its prior counts"
-        return f"the prior counts, compared with {np.min(self.batch.values):.4g} examples"
+            return (
+                f"the model describes how the {members} differ, and its prior has a strong "
+                "influence"
+            )
+        return f"the prior has a strong influence on {np.min(self.batch.values):.4g} examples"
 
     def values_in_evidence(self, measure: Callable) -> np.ndarray:
         """Return a measure of the counts of each member of the batch, NaN if it is 0/0."""

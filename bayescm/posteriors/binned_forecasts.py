@@ -311,7 +311,7 @@ def _coarse(table):
     if not faults:
         return []
     why = "the results are for the bins, and can differ from results for the forecasts"
-    todo = "a monitor with more edges where forecasts are many tells them apart"
+    todo = "a monitor with more edges where forecasts are frequent can distinguish them"
     return [f"{' and '.join(faults)}: {why} ({todo})"]
 
 

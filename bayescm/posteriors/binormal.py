@@ -80,7 +80,7 @@ def _normal_curves(evidence, concentration, prevalence):
     sides = _sides(evidence)
     weight = 0.1 if concentration is None else concentration
     if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
-        raise fail("`concentration` must be a number > 0", concentration, "", "leave it out")
+        raise fail("`concentration` must be a finite number > 0", concentration, "", "leave it out")
     totals = np.array([len(side) for side in sides], float)
     means = np.array([side.mean() for side in sides])
     squares = np.array(

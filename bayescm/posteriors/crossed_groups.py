@@ -131,11 +131,11 @@ def crossed_groups(
     weight = np.broadcast_to(np.asarray(weight, float), shape)
     if not ((weight > 0) & np.isfinite(weight)).all():
         todo = "pass e.g. `concentration=0.5`"
-        raise fail("`concentration` must be numbers > 0", concentration, "", todo)
+        raise fail("`concentration` must be finite numbers > 0", concentration, "", todo)
     for name, scale in {"spread": spread, "interaction": interaction}.items():
         if not isinstance(scale, (int, float, np.number)) or not 0 < scale < np.inf:
             todo = f"pass e.g. {name}=0.5, or a function from a name to a PyMC variable"
-            raise fail(f"{name} must be a number > 0", scale, "", todo)
+            raise fail(f"{name} must be a finite number > 0", scale, "", todo)
     shares = shares_of(prevalence, counts, table)
     shares = None if shares is None else class_shares(shares, len(weight))
     names = _smooth_attributes(table, smooth)

@@ -91,7 +91,7 @@ def fixed_totals(
 def _prior(pair, classes):
     if classes != 2 or len(pair) != 2 or not all(0 < parameter < np.inf for parameter in pair):
         raise fail(
-            "The prior of the prevalence must be two numbers > 0, for two classes",
+            "The prior of the prevalence must be two finite numbers > 0, for two classes",
             pair,
             "",
             "pass e.g. `prevalence=(2, 8)`",

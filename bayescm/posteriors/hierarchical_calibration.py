@@ -92,7 +92,7 @@ def hierarchical_calibration(
     spread = 1.0 if spread is None else spread
     if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
         todo = "pass e.g. `spread=1.0`, or a function from a name to a PyMC variable"
-        raise fail("`spread` must be a number > 0", spread, "", todo)
+        raise fail("`spread` must be a finite number > 0", spread, "", todo)
     return SiteForecasts(evidence, float(spread))
 
 

@@ -85,7 +85,7 @@ def hierarchical_differences(
     """
     results = as_results(results)
     if scale is not None and not 0 < scale < np.inf:
-        raise fail("`scale` must be a number > 0", scale, "", "pass e.g. `scale=0.02`")
+        raise fail("`scale` must be a finite number > 0", scale, "", "pass e.g. `scale=0.02`")
     if results.sizes["classifier"] < 2:
         raise fail(
             "Two or more classifiers are needed",
@@ -270,8 +270,8 @@ def _pair(differences, rho, scale, first, second):
     if len(number) < 2:
         todo = "leave one of them out, or add results"
         raise fail(
-            f"{first} and {second} have {len(number)} data sets in common; two are needed, "
-            "one of them with two or more runs",
+            f"{first} and {second} have {len(number)} data sets in common with at least two "
+            "runs; at least two such data sets are needed",
             ...,
             "",
             todo,

@@ -203,13 +203,15 @@ def _prior(cells, concentration):
     prior = np.asarray(default if concentration is None else concentration, float)
     if not ((prior > 0) & (prior < np.inf)).all():
         todo = "pass e.g. `concentration=0.5`"
-        raise fail("`concentration` must be numbers > 0", concentration, "", todo)
+        raise fail("`concentration` must be finite numbers > 0", concentration, "", todo)
     return np.broadcast_to(prior, (classes, classes))
 
 
 def _positive(value, name):
     if not 0 < value < np.inf:
-        raise fail(f"{name} must be a number > 0", value, "", f"leave `{name}` out, or pass 1")
+        raise fail(
+            f"{name} must be a finite number > 0", value, "", f"leave `{name}` out, or pass 1"
+        )
     return float(value)
 
 

@@ -173,7 +173,7 @@ def groups_and_prior(
     weight = np.broadcast_to(np.asarray(weight, float), (classes, classes))
     if not ((weight > 0) & np.isfinite(weight)).all():
         todo = "pass e.g. `concentration=0.5`"
-        raise fail("`concentration` must be numbers > 0", concentration, "", todo)
+        raise fail("`concentration` must be finite numbers > 0", concentration, "", todo)
     prevalence = shares_of(prevalence, counts, table)
     _check_spread(spread)
     return table, weight, prevalence
@@ -182,7 +182,7 @@ def groups_and_prior(
 def _check_spread(spread):
     if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
         todo = "pass e.g. `spread=1.0`, or a function from a name to a PyMC variable"
-        raise fail("`spread` must be a number > 0", spread, "", todo)
+        raise fail("`spread` must be a finite number > 0", spread, "", todo)
 
 
 def check_prevalence(prevalence: Any) -> None:
@@ -195,7 +195,7 @@ def check_prevalence(prevalence: Any) -> None:
 def _design(covariates, slope, table):
     """Return covariates (G, Q) in the order of the groups of a table, or raise an error."""
     if not isinstance(slope, (int, float, np.number)) or not 0 < slope < np.inf:
-        raise fail("`slope` must be a number > 0", slope, "", "pass e.g. `slope=2.0`")
+        raise fail("`slope` must be a finite number > 0", slope, "", "pass e.g. `slope=2.0`")
     if table.sizes["actual"] != 2:
         todo = "leave them out, or compare one class with the rest"
         raise fail(
@@ -211,7 +211,12 @@ def _design(covariates, slope, table):
         missing = set(groups.tolist()) - set(labels.tolist())
         if missing or len(set(labels.tolist())) < len(labels):
             got = min(missing, key=str) if missing else "a group twice"
-            raise fail("`covariates` must have each group once; the problem is {}", got, "", todo)
+            raise fail(
+                "`covariates` must contain each group exactly once; the problem is {}",
+                got,
+                "",
+                todo,
+            )
         covariates = covariates.sel(group=groups)
     try:
         design = covariates.transpose(*dims).values.astype(float)
@@ -231,11 +236,11 @@ def _design(covariates, slope, table):
     size = np.abs(centred).max(0)
     if not size.all() or np.linalg.matrix_rank(centred / size) < len(size):
         raise fail(
-            "The covariates are redundant: their shape is {}",
+            "The covariates are linearly dependent (their shape is {})",
             design.shape,
             "",
-            "leave out covariates that are constant or sums of others, or use fewer than "
-            "there are groups",
+            "leave out covariates that are constant or linear combinations of others, or use "
+            "fewer covariates than groups",
         )
     return design
 

@@ -90,7 +90,7 @@ def hierarchical_rows(
     scales = {"concentration": concentration, "spread": spread, "errors": errors}
     for name, value in scales.items():
         if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-            raise fail(f"{name} must be one number > 0", value, "", f"correct {name}")
+            raise fail(f"{name} must be one finite number > 0", value, "", f"leave `{name}` out")
     return HierarchicalRows(table, float(concentration), float(spread), float(errors))
 
 

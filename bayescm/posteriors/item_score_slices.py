@@ -135,7 +135,7 @@ def item_score_slices(
         )
     number = isinstance(spread, int | float | np.number) and not isinstance(spread, bool)
     if not number or not 0 < spread < np.inf:
-        raise fail("`spread` must be a number > 0", spread, "", "pass e.g. `spread=0.5`")
+        raise fail("`spread` must be a finite number > 0", spread, "", "pass e.g. `spread=0.5`")
     prior = {} if concentration is None else {"concentration": concentration}
     apart = of_one_slice(evidence, **prior)
     sizes = apart.batch.values

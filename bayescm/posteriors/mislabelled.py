@@ -106,7 +106,7 @@ def mislabelled(
     read = _of_outcomes if is_outcomes(evidence) else _of_counts
     counts, table, answers, prior = read(evidence, concentration)
     if not ((prior > 0) & (prior < np.inf)).all():
-        raise fail("`concentration` must be numbers > 0", concentration, "", "pass 0.5")
+        raise fail("`concentration` must be finite numbers > 0", concentration, "", "pass 0.5")
     errors = label_errors(label_error, counts["actual"].values.tolist())
     return Mislabelled(counts, table, answers, prior, errors, known_shares(counts))
 
@@ -466,7 +466,12 @@ def _beta(pair):
         isinstance(parameter, (int, float, np.number)) for parameter in pair
     )
     if not numbers or not all(0 < parameter < np.inf for parameter in pair):
-        raise fail("A Beta distribution of label errors must be two numbers > 0", pair, "", _ADVICE)
+        raise fail(
+            "A Beta distribution of label errors must be two finite numbers > 0",
+            pair,
+            "",
+            _ADVICE,
+        )
     if pair[0] >= pair[1]:
         mean = f"a mean of {pair[0] / sum(pair):.2g}"
         raise fail(

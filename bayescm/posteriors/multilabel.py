@@ -114,7 +114,7 @@ def multilabel(
     number = isinstance(concentration, int | float | np.number)
     if not number or isinstance(concentration, bool) or not 0 < concentration < np.inf:
         raise fail(
-            "`concentration` must be a number > 0",
+            "`concentration` must be a finite number > 0",
             concentration,
             "",
             "pass e.g. `concentration=0.5`",

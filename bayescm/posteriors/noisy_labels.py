@@ -124,7 +124,7 @@ def noisy_labels(
     ratings = as_ratings(evidence)
     prior = 1 / (ratings.sizes["actual"] - 1) if concentration is None else concentration
     if np.ndim(prior) != 0 or not 0 < prior < np.inf:
-        raise fail("`concentration` must be a number > 0", prior, "", "pass 1")
+        raise fail("`concentration` must be a finite number > 0", prior, "", "pass 1")
     if dependence is None:
         dependence = _LEARNED if Votes.of(ratings).show_dependence else 0.0
     dependence = check_dependence(dependence, ratings.sizes["actual"])

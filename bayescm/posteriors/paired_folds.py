@@ -159,7 +159,7 @@ def paired_folds(
 def _positive(value, name):
     if not 0 < value < np.inf:
         todo = f"leave `{name}` out, or pass 1"
-        raise fail(f"{name} must be a number > 0", value, "", todo)
+        raise fail(f"{name} must be a finite number > 0", value, "", todo)
     return float(value)
 
 

@@ -91,7 +91,7 @@ def partly_labelled(
     if concentration is not None:
         if np.ndim(concentration) != 0 or not 0 < concentration < np.inf:
             todo = "pass 0.25"
-            raise fail("`concentration` must be a number > 0", concentration, "", todo)
+            raise fail("`concentration` must be a finite number > 0", concentration, "", todo)
         weight = np.full_like(weight, concentration)
     return PartlyLabelled(counts, labelled, unlabelled, answers, verdicts, weight[:, None])
 

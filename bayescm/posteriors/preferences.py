@@ -211,7 +211,7 @@ class Preferences(Posterior):
             return measure
         if measure.canonical.startswith("tie_rate") and not self.has_ties:
             todo = "use win_rate"
-            raise fail("No vote is a tie, so the model has no ties", ..., "", todo)
+            raise fail("No vote is a tie, so the model does not include ties", ..., "", todo)
         if measure.canonical == "position_advantage" and not self.ordered:
             todo = "pass `ordered=True` if the left system was shown first"
             raise fail("The order in which systems were shown is unknown", ..., "", todo)
@@ -219,7 +219,7 @@ class Preferences(Posterior):
 
     def shrinks_by(self, of: str) -> str:
         """Return a clause that says why the posterior may differ from a point estimate."""
-        return "the prior of the strengths matters, because there are few votes"
+        return "the prior of the strengths has a strong influence, because there are few votes"
 
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return cautions about unconnected systems, one-sided votes and few clusters."""

@@ -168,7 +168,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Poste
     attempts = as_attempts(attempts)
     if not isinstance(concentration, (int, float, np.number)) or not 0 < concentration < np.inf:
         todo = "pass e.g. `concentration=1`"
-        raise fail("`concentration` must be a number > 0", concentration, "", todo)
+        raise fail("`concentration` must be a finite number > 0", concentration, "", todo)
     if (attempts["correct"].notnull().sum("attempt") == 1).all():
         return SingleAnswers(attempts, float(concentration))
     if slice_dims(attempts):
@@ -221,7 +221,7 @@ def check_reach(measure: Callable, reach: int, *, of_all_items: bool) -> None:
     attempts = f"{reach} attempt{'s' if reach > 1 else ''}"
     what = f"{name} needs at least {least} attempts per item; most items have {attempts}"
     todo = "use the mean" if reach < 2 else f"use at most {reach}"
-    raise fail(what, ..., "", f"{todo}, or collect {least} answers per item")
+    raise fail(what, ..., "", f"{todo}, or collect at least {least} attempts per item")
 
 
 def _few_items(items: int, concentration: float, estimated: str) -> list[str]:
@@ -445,7 +445,7 @@ class RepeatedItems(Posterior):
             caveats.append(
                 f"Most items have {self.reach} attempts, which hardly show whether the systems "
                 "solve the same items. The difference at one new item may be too uncertain. "
-                f"Collect at least {_FEW_ATTEMPTS} answers per item."
+                f"Collect at least {_FEW_ATTEMPTS} attempts per item."
             )
         return caveats
 

@@ -65,7 +65,7 @@ def score_groups(evidence: xr.Dataset, *, spread: float | None = None) -> Poster
         raise fail("The examples have no groups", ..., "", todo)
     number = isinstance(spread, int | float | np.number) and not isinstance(spread, bool)
     if spread is not None and not (number and 0 < spread < np.inf):
-        raise fail("`spread` must be a number > 0", spread, "", "pass e.g. `spread=0.5`")
+        raise fail("`spread` must be a finite number > 0", spread, "", "pass e.g. `spread=0.5`")
     apart = SeparateGroups(evidence)
     if spread is None and len(apart.labels) < ENOUGH_GROUPS:
         return apart

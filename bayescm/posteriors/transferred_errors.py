@@ -92,7 +92,9 @@ def transferred_errors(
     0.21
     """
     if is_outcomes(evidence):
-        raise fail("transferred_errors supports only one classifier", ..., "", "select one")
+        raise fail(
+            "transferred_errors supports only one classifier", ..., "", "select one classifier"
+        )
     if not has_strata(evidence):
         raise fail(
             "These counts have no unlabelled examples",
@@ -122,7 +124,7 @@ def transferred_errors(
         )
     prior = 1 / by_class.shape[-1] if concentration is None else concentration
     if np.ndim(prior) != 0 or not 0 < prior < np.inf:
-        raise fail("`concentration` must be a number > 0", concentration, "", "pass 0.5")
+        raise fail("`concentration` must be a finite number > 0", concentration, "", "pass 0.5")
     answers = np.tile(np.arange(classes), counts.sizes["judge"])[None]
     return TransferredErrors(counts, by_class, unlabelled.astype(float), answers, float(prior))
 

@@ -69,7 +69,7 @@ def test_intervals_hold_the_truth():
     [
         ({"a": [0, 1]}, None, "two raters"),
         ({"a": [0, 0], "b": [0, 0]}, None, "classes"),
-        ({"a": [0, None], "b": [None, 1]}, None, "No example has labels of both a, b"),
+        ({"a": [0, None], "b": [None, 1]}, None, "No example has labels from both a, b"),
         ({"a": [0, 1], "b": [0, 1]}, "kapa", "not a measure of agreement"),
         ({"a": [0, 1], "b": [0]}, None, "The raters need equal numbers of examples"),
     ],

@@ -68,9 +68,9 @@ def test_classifiers_without_errors_or_without_the_measure_change_nothing():
 
 def test_what_cannot_be_selected_from_is_refused():
     both = bcm.from_classifiers(*answers(np.random.default_rng(1), 2))
-    with pytest.raises(ValueError, match="A selection needs two or more classifiers"):
+    with pytest.raises(ValueError, match="A selection needs at least two classifiers"):
         bcm.learners.best(both.sel(classifier=["m0"]), "f1")
-    with pytest.raises(ValueError, match="has several values, but one number is needed"):
+    with pytest.raises(ValueError, match="has several values, but a single number is needed"):
         bcm.learners.best(both, lambda cells: cells.sum(-1))
     for wrong in (0, -1, 2.5, True):
         with pytest.raises((ValueError, TypeError), match="resamples"):

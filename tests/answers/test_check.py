@@ -153,7 +153,7 @@ def test_parts_and_differences():
     twice = bcm.combine([COUNTS, COUNTS], dim="site").assign_coords(site=["A", "A"])
     for evidence, text, said in (
         (both, "recall[site=C] > 0.8", "Unknown site"),
-        (COUNTS, "recall[site=A] > 0.8", "The evidence has no part"),
+        (COUNTS, "recall[site=A] > 0.8", "The evidence has no dimension"),
         (twice, "recall[site=A] > 0.8", "Several sites have the name"),
         (three, "recall > 0.5", "a value for each class"),
         (three, "recall[d] > 0.5", "Unknown class"),
@@ -185,7 +185,7 @@ def test_what_cannot_be_added_up_is_asked_as_a_whole():
     named = bcm.check(forecasts, "brier[classifier=a] - brier[classifier=b] > 0")
     paired = bcm.compare(forecasts, "brier")
     assert named["probability"][0] == pytest.approx(1 - paired["p_better"][0], abs=0.02)
-    with pytest.raises(ValueError, match="has no part 'judge'"):
+    with pytest.raises(ValueError, match="has no dimension 'judge'"):
         bcm.check(judged, "recall[judge=0] > 0.8")
     with pytest.raises(TypeError, match="A dict is not evidence"):
         bcm.check({"a": COUNTS}, "f1 > 0.5")

@@ -175,7 +175,7 @@ def test_matrices_that_look_paired_are_pointed_out():
 def test_members_with_different_positive_classes_are_refused():
     table, labels = [[5, 2], [3, 4]], ["no", "yes"]
     turned = [bcm.from_matrix(table, labels=labels, positive=each) for each in labels]
-    with pytest.raises(ValueError, match="b has another positive class"):
+    with pytest.raises(ValueError, match="b has a different positive class"):
         bcm.compare(dict(zip("ab", turned, strict=True)), "recall")
 
 

@@ -92,7 +92,7 @@ def test_costs_of_items_have_the_uncertainty_of_their_mean():
 @pytest.mark.parametrize(
     ("cost", "message"),
     [
-        ({"small": 1.0}, "have no cost"),
+        ({"small": 1.0}, "cost lacks the systems"),
         (COST | {"tiny": 1.0}, "which is not a system"),
         (COST | {"old": -1.0}, "Costs of old"),
         (COST | {"old": [1.0, np.nan]}, "costs of old are missing"),

@@ -72,7 +72,7 @@ def test_few_systems_have_no_intervals_and_one_is_an_error():
     table = bcm.item_table(evidence(SCORES[:3]))
     assert table["lower"].isna().all()
     assert table["correlation"].notna().any()
-    with pytest.raises(ValueError, match="A correlation needs two systems and three items"):
+    with pytest.raises(ValueError, match="A correlation needs at least two systems"):
         bcm.item_table(evidence(SCORES[:1]))
-    with pytest.raises(TypeError, match="counts have no items with scores"):
+    with pytest.raises(TypeError, match="counts has no items with scores"):
         bcm.item_table(bcm.from_cells(tp=1, fn=1, fp=1, tn=1))

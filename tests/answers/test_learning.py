@@ -60,7 +60,7 @@ def test_impossible_sizes_are_refused(sizes):
 
 def test_a_size_without_one_of_the_classes_is_refused():
     rare = np.repeat([0, 1], [90, 10])
-    with pytest.raises(ValueError, match="examples has no examples of some class"):
+    with pytest.raises(ValueError, match="examples lacks examples of at least one class"):
         bcm.learners.learning_curve(Counts(), X, rare, [3], cv=5)
 
 

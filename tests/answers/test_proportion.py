@@ -39,7 +39,7 @@ def test_dims_are_kept():
     ("change", "said"),
     [
         ({"successes": -1}, "successes is negative"),
-        ({"concentration": -1}, "concentration must be a number"),
+        ({"concentration": -1}, "concentration must be a finite number"),
         ({"successes": 0, "concentration": 0}, "The posterior is improper"),
         ({"prob": 1}, "prob"),
         ({"kind": "hpd"}, "Unknown kind"),

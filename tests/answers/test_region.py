@@ -65,7 +65,7 @@ def test_a_region_is_of_two_measures(bad):
 def test_a_region_for_every_class():
     counts = bcm.from_matrix(np.eye(3, dtype=int) + 3, labels=list("abc"))
     assert bcm.answers.region(counts, PAIR).area.dims == ("class",)
-    with pytest.raises(ValueError, match=r"Only one of the measures .* has a value per class"):
+    with pytest.raises(ValueError, match=r"Only one of the measures .* has one value per class"):
         bcm.answers.region(counts, ("recall", "f1_macro"))
 
 

@@ -103,7 +103,7 @@ def test_an_empty_slice_is_answered_and_not_flagged(slices):
     [
         ({"fdr": 1}, "fdr"),
         ({"k": 0}, "k must be a number of slices"),
-        ({"threshold": "low"}, "threshold must be a number"),
+        ({"threshold": "low"}, "threshold must be a finite number"),
         ({"dim": "site"}, "The evidence has no dimension"),
         ({"dim": []}, "The evidence has no dimension of groups"),
         ({"dim": ("group", "age")}, "crossed_groups needs two or more attributes"),

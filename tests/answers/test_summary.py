@@ -301,7 +301,7 @@ def test_ratios_of_a_new_group_are_said_to_lie_orders_of_magnitude_apart():
         fp=[101, 272, 12, 78, 211, 68], tn=[738, 1543, 192, 276, 959, 89],
     ).rename(batch="group")  # fmt: skip
     caution = bcm.summary(sites, ["recall", "dor"], of="new").attrs["caution"]
-    assert "DOR can differ by orders of magnitude" in caution
+    assert "DOR in new groups can differ by orders of magnitude" in caution
     for options in ({"kind": "eti"}, {"of": "typical"}):
         table = bcm.summary(sites, ["recall", "dor"], **{"of": "new", **options})
         assert "caution" not in table.attrs

@@ -95,9 +95,11 @@ def test_folds_keep_their_dim():
 def test_bad_evidence_is_refused():
     with pytest.raises(ValueError, match="two examples"):
         delong(bcm.from_scores([0, 0, 1], [1, 2, 3]))
-    with pytest.raises(ValueError, match="Two classes are needed"):
+    with pytest.raises(ValueError, match="Exactly two classes are needed"):
         delong(bcm.from_scores([0, 1, 2], np.eye(3)))
-    with pytest.raises(ValueError, match="A comparison needs two classifiers without folds"):
+    with pytest.raises(
+        ValueError, match="A comparison needs at least two classifiers, without folds"
+    ):
         delong_compare(bcm.from_scores([0, 0, 1, 1], [1, 2, 3, 4]))
     with pytest.raises(ValueError, match="transform"):
         delong(bcm.from_scores([0, 0, 1, 1], [1, 2, 3, 4]), transform="log")

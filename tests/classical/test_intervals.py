@@ -260,7 +260,7 @@ BAD = {
     "scale": ({"scale": "probit"}, "Unknown scale"),
     "prob": ({"prob": 95}, "prob must be a number"),
     "pairs": ({"pairs": [("z", "f1")]}, "is not in the evidence"),
-    "No pairs": ({"pairs": []}, "No pairs"),
+    "No pairs": ({"pairs": []}, "pairs are given"),
 }
 
 

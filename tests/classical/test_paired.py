@@ -69,7 +69,7 @@ def test_classifiers_are_compared_by_their_answers():
     assert (ours["statistic"], ours["p_value"]) == pytest.approx((theirs.statistic, theirs.pvalue))
     with pytest.raises(ValueError, match="A comparison needs two classifiers on the same"):
         mcnemar(bcm.from_classifiers(truth, {"a": answers["a"]}))
-    with pytest.raises(ValueError, match="binomial test needs whole counts"):
+    with pytest.raises(ValueError, match="binomial test needs integer counts"):
         mcnemar([[1, 1.5], [2, 3]])
 
 

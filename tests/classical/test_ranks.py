@@ -106,7 +106,7 @@ def test_published_signed_ranks_of_54_data_sets():
         (lambda: friedman(DEMSAR[:1]), "data sets have scores of all classifiers"),
         (lambda: nemenyi(DEMSAR.assign(name="x")), "The table must have one column of scores"),
         (lambda: nemenyi(DEMSAR, prob=2), "prob"),
-        (lambda: signed_rank(DEMSAR, prior=0), "Prior must be a number"),
+        (lambda: signed_rank(DEMSAR, prior=0), "prior must be a finite number"),
         (lambda: signed_rank(DEMSAR, draws=0), "draws must be"),
         (lambda: signed_rank(DEMSAR.assign(none=np.nan)), "no data set in common"),
     ],

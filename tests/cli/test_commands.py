@@ -427,7 +427,7 @@ def test_answers_are_read_with_the_right_ones(capsys, tmp_path):
     frame.to_csv(path, index=False)
     code, _, err = run(capsys, "attempts", path, *columns)
     assert code == 2
-    assert "has several truths: '103' and '999'" in err
+    assert "has several correct answers: '103' and '999'" in err
 
 
 @pytest.mark.long
@@ -468,7 +468,7 @@ def test_attempts_are_read_with_their_systems_and_reported(capsys, tmp_path):
     assert [row["items"] for row in json.loads(out)][:3] == [12, 24, 48]
     code, _, err = run(capsys, "attempts", path, *columns, "-m", "pass_at(9)")
     assert code == 2
-    assert "collect 9 answers per item" in err
+    assert "collect at least 9 attempts per item" in err
     parts = {name: part["right"].to_numpy().reshape(12, 4) for name, part in frame.groupby("model")}
     assert run(capsys, "attempts", path, *columns[:-2], "--report", tmp_path / "a.md")[0] == 0
     report = bcm.report(bcm.from_attempts(parts), tmp_path / "report.md", progressbar=False)
@@ -498,7 +498,7 @@ def test_several_labels_are_read_from_fields_and_compared(capsys, tmp_path):
     path.write_text("actual,predicted\ncat;;dog,cat\n")
     code, _, err = run(capsys, "multilabel", path)
     assert code == 2
-    assert "an empty or a repeated label" in err
+    assert "an empty or repeated label" in err
 
 
 @pytest.mark.long

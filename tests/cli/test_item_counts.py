@@ -56,7 +56,11 @@ def test_clusters_and_one_system(capsys, tmp_path):
     ("change", "more", "words"),
     [
         (lambda t: t, ["--system", "s"], "--system needs --item"),
-        (lambda t: t.drop(index=3), ["--system", "s", "--item", "image"], "each once"),
+        (
+            lambda t: t.drop(index=3),
+            ["--system", "s", "--item", "image"],
+            "exactly one row for each item",
+        ),
         (lambda t: t.drop(columns="fp"), [], "fp"),
         (lambda t: t.assign(tp=0.5), [], "whole"),
     ],

@@ -366,7 +366,7 @@ def test_who_is_asked_about_is_the_only_one_or_has_to_be_named(run, tmp_path):
     for ask in ("alarms", "incidents", "history"):
         assert run(ask, "--store", "e.db")[0] == 0
     code, said = run(*add, "2")
-    assert (code, "Nothing was recorded: the batch names no classifier" in said.err) == (2, True)
+    assert (code, "Nothing was recorded: no classifier is named" in said.err) == (2, True)
     assert run(*add, "1", "--positive", "1", "--classifier", "risk", "--new")[0] == 0
     for ask in (("plot", "-o", "p.png"), ("notify", "--log"), ("alarms",), ("incidents",)):
         assert run(*ask, "--store", "e.db")[0] == 0
@@ -612,7 +612,7 @@ def test_an_error_about_one_of_several_classifiers_names_it(run, tmp_path, comma
         'measures = ["recall", "f1"]\n[floor]\nf1 = 0.1\n[classifiers.ham]\nmeasures = ["recall"]'
     )
     code, said = run(command, "--store", "f.db")
-    assert (code, "ham: There is a floor for 'f1'" in said.err) == (2, True), said.err
+    assert (code, "ham: A floor is set for 'f1'" in said.err) == (2, True), said.err
     assert "[classifiers.NAME] in monitor.toml" in said.err
 
 

@@ -50,7 +50,7 @@ def test_results_are_compared_and_ranked(capsys, tmp_path):
     assert (tmp_path / "tiers.png").exists()
     code, _, err = run(capsys, "ranks", path, "--data-set", "data")
     assert code == 2
-    assert "no column of data sets" in err
+    assert "for the data sets" in err
 
 
 def test_ranks_of_predictions(capsys, tmp_path):

@@ -41,7 +41,7 @@ def test_rates_of_wrong_labels_are_those_of_the_library(capsys, given, error):
         (["0.7"], "rate of wrong labels"),
         (["x"], "cannot be read as a rate"),
         (["sick=0.1"], "unknown class"),
-        (["0.1", "0.2"], "several rates without classes"),
+        (["0.1", "0.2"], "is given several rates, but no classes"),
     ],
 )
 def test_what_is_no_rate_is_one_line(capsys, given, said):

@@ -27,7 +27,7 @@ def test_systems_are_put_together_by_their_items():
     both = bcm.from_attempts({"x": pd.DataFrame(TABLE, index=["a", "b", "c"]), "y": other})
     assert both["correct"].dims == ("classifier", "item", "attempt")
     assert both["correct"].sel(classifier="y", item="c").values.tolist() == [1, 0, 1]
-    with pytest.raises(ValueError, match="y has other items than x"):
+    with pytest.raises(ValueError, match="y and x have different items"):
         bcm.from_attempts({"x": TABLE, "y": TABLE[:2]})
 
 
@@ -104,8 +104,8 @@ def test_a_text_beside_nan_is_an_attempt_that_was_not_made():
 @pytest.mark.parametrize(
     ("given", "keywords", "message"),
     [
-        (ANSWERS, {"truth": ["4", None, "z"]}, "has no truth"),
-        (ANSWERS, {"truth": {0: "4", 1: "7"}}, "has no truth"),
+        (ANSWERS, {"truth": ["4", None, "z"]}, "has no correct answer"),
+        (ANSWERS, {"truth": {0: "4", 1: "7"}}, "has no correct answer"),
         (ANSWERS, {"truth": ["4", "7"]}, "The columns have different lengths"),
         (ANSWERS, {"truth": "47z"}, "truth must be a sequence or a mapping"),
         (ANSWERS, {"truth": ANSWERS}, "truth must have one axis, not the shape"),
@@ -121,8 +121,16 @@ def test_a_text_beside_nan_is_an_attempt_that_was_not_made():
             {"truth": ["4", "7", "z"], "passing": ["4"]},
             "truth and passing both define which attempts",
         ),
-        (list("abc"), {"item": [1, 1, 2], "truth": list("abc")}, "Item 1 has several truths"),
-        (ANSWERS, {"truth": pd.Series(list("47zz"), index=[0, 1, 2, 2])}, "2 has several truths"),
+        (
+            list("abc"),
+            {"item": [1, 1, 2], "truth": list("abc")},
+            "Item 1 has several correct answers",
+        ),
+        (
+            ANSWERS,
+            {"truth": pd.Series(list("47zz"), index=[0, 1, 2, 2])},
+            "2 has several correct answers",
+        ),
         (
             {"x": [["a"], ["b"]], "y": [["a"], ["b"]]},
             {"truth": ["a"]},

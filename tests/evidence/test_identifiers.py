@@ -164,7 +164,7 @@ def test_item_counts_of_two_systems_go_by_their_items():
     first = pd.DataFrame({"image": list("pqr"), "tp": [3, 0, 5], "fp": [1, 0, 2], "fn": [0, 2, 1]})
     found = bcm.from_item_counts({"a": first, "b": first})
     assert found["item"].values.tolist() == list("pqr")
-    with pytest.raises(ValueError, match="b and a have other items"):
+    with pytest.raises(ValueError, match="b and a have different items"):
         bcm.from_item_counts({"a": first, "b": first[::-1].reset_index(drop=True)})
 
 

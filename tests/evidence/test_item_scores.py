@@ -123,7 +123,7 @@ def test_odd_scores_are_refused():
     with pytest.raises(ValueError, match=r"several scores.*Name the column of the system"):
         bcm.from_item_scores(LONG, item="q", score="s")
     mixed = {"a": pd.Series([1, 2], ["x", "y"]), "b": pd.Series([1, 2], ["y", "x"])}
-    with pytest.raises(ValueError, match="another order"):
+    with pytest.raises(ValueError, match="a different order"):
         bcm.from_item_scores(mixed, group=[1, 2])
 
 

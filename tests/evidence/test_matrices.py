@@ -143,7 +143,7 @@ def test_a_table_with_predictions_down_is_turned(names):
 
 def test_cells_in_different_orders_are_refused():
     tp = pd.Series([5, 6], index=["a", "b"])
-    with pytest.raises(ValueError, match="has the rows of tn in another order"):
+    with pytest.raises(ValueError, match="has the rows of tn in a different order"):
         from_cells(tp=tp[::-1], fn=1, fp=1, tn=tp)
     assert from_cells(tp=tp, fn=1, fp=1, tn=tp.set_axis([3, 4])).shape == (2, 2, 2)
 
@@ -281,7 +281,7 @@ def test_nothing_is_not_combined():
 def test_the_margins_of_a_crosstab_are_no_class(name):
     actual, answers = pd.Series(list("aabbab")), pd.Series(list("aabbba"))
     table = pd.crosstab(actual, answers, margins=True, margins_name=name)
-    with pytest.raises(ValueError, match=f"sums in its margins, named '{name}'.*Leave margins out"):
+    with pytest.raises(ValueError, match=f"marginal sums, named '{name}'.*Leave margins out"):
         from_matrix(table)
     plain = from_matrix(table.drop(index=name, columns=name))
     assert plain.equals(from_matrix(pd.crosstab(actual, answers)))

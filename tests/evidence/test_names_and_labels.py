@@ -122,7 +122,9 @@ def test_tables_whose_columns_have_numbers_as_names():
     named = votes.rename(columns={0: "model_a", 1: "model_b"})
     assert bcm.from_preferences(votes, left=0, right=1).equals(bcm.from_preferences(named))
     scored = pd.DataFrame({0: [1, 0, 1, 0], 1: [0.9, 0.2, 0.7, 0.4]})
-    with pytest.raises(TypeError, match=r"column must be text; got [01].*rename\(columns=str\)"):
+    with pytest.raises(
+        TypeError, match=r"column must be a string; got [01].*rename\(columns=str\)"
+    ):
         bcm.from_scored_frame(scored, 1, actual=0)
     text = scored.rename(columns=str)
     assert bcm.from_scored_frame(text, "1", actual="0", positive=1) is not None

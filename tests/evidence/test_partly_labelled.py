@@ -172,7 +172,7 @@ def test_labels_are_worth_more_with_a_good_judge_and_no_more_with_a_useless_one(
         (
             ["ab"[each] if each in (0, 1) else None for each in HUMAN],
             np.tile(list("abc?"), 100),
-            "which are not labels of people",
+            "which people do not use",
         ),
         (
             [*([None] * 350), *TRUTH[350:]],

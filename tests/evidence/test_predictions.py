@@ -298,7 +298,7 @@ def test_a_design_that_is_known_is_not_worked_out():
     counts = from_predictions(actual, predicted, by={"fold": fold}, design=given)
     assert (counts.fixed_totals.item(), counts.test_share.item()) == (False, 0.2)
     assert counts.n_folds.item() == 2
-    with pytest.raises(ValueError, match="The design has no part"):
+    with pytest.raises(ValueError, match="Unknown part"):
         from_predictions(actual, predicted, by={"fold": fold}, design={"folds": 2})
     with pytest.raises(ValueError, match="test_share"):
         from_predictions(actual, predicted, by={"fold": fold}, design={"test_share": 2})

@@ -268,7 +268,7 @@ def test_a_table_of_a_test_and_a_disease(write, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (",yes,no\npositive,90,10\nnegative,5,95\n", "do not tell which is the test"),
+        (",yes,no\npositive,90,10\nnegative,5,95\n", "do not show which axis is the test"),
         (
             "test,a,b\npositive,90,10\nnegative,5,95\n",
             "The file has neither columns of predictions nor",

@@ -172,7 +172,7 @@ def test_rows_in_another_order_are_refused_in_every_column(door):
         other = TABLE[moved].sort_values(kind="stable", ascending=False)
         if other.index.equals(TABLE.index):
             other = other[::-1]
-        with pytest.raises(ValueError, match="in another order, from position 0 on"):
+        with pytest.raises(ValueError, match="in a different order, from position 0 on"):
             DOORS[door](lambda name: other if name == moved else TABLE[name])  # noqa: B023
 
 

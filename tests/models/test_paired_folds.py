@@ -123,5 +123,5 @@ def test_other_evidence_is_refused():
         posteriors.paired_folds(outcomes().isel(fold=0))
     with pytest.raises(ValueError, match="Two or more classifiers are needed"):
         posteriors.paired_folds(outcomes().sel(classifier=["a"]))
-    with pytest.raises(ValueError, match="spread must be a number > 0"):
+    with pytest.raises(ValueError, match="spread must be a finite number > 0"):
         posteriors.paired_folds(outcomes(), spread=0)

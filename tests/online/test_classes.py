@@ -104,12 +104,12 @@ REFUSED = [
     ({"rename": {"buy": "fix"}}, "would merge two classes"),
     ({"rename": {"buy": "same", "fix": "same"}}, "would merge two classes"),
     ({"rename": {"buy": "fix", "fix": "buy"}}, "would merge two classes"),
-    ({"rename": {"buy": "buy"}}, "keeps its name"),
+    ({"rename": {"buy": "buy"}}, "is the same as the old one"),
     ({"rename": {"buy": ""}}, "The name of a class must be"),
     ({"rename": {"buy": " "}}, "The name of a class must be"),
     ({"rename": {"buy": "a\nb"}}, "The name of a class must be"),
     ({"rename": {"buy": None}}, "The name of a class must be"),
-    ({"rename": {"buy": 1}}, "The names of classes would be text"),
+    ({"rename": {"buy": 1}}, "The names of classes would be a mixture"),
     ({"rename": ["buy"]}, "rename must be a mapping"),
     ({"add": ["buy"]}, "already exists"),
     ({"add": ["a", "a"]}, "already exists"),
@@ -138,7 +138,7 @@ def test_a_name_belongs_to_one_class_for_ever(store):
             monitor.change_classes(add=["buy"])
         with pytest.raises(ValueError, match="'buy' was the name of the class that is now 'sales'"):
             monitor.change_classes(rename={"fix": "buy"})
-        with pytest.raises(ValueError, match="was renamed before"):
+        with pytest.raises(ValueError, match="has already been renamed"):
             monitor.change_classes(rename={"buy": "order"})
         assert monitor.change_classes(rename={"sales": "buy"})  # back again
         assert monitor.batches()["actual"].values.tolist() == LABELS

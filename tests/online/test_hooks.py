@@ -333,7 +333,7 @@ def test_several_monitors_are_handed_over_at_once(tmp_path):
             notify([mail, marks], hook, floor={"recall": 0.8, "auc": 0.7})
         with pytest.raises(ValueError, match="tolerance has no effect"):
             notify([mail, marks], hook, tolerance={"calibration_slope": 0.2})
-        with pytest.raises(ValueError, match="no monitors"):
+        with pytest.raises(ValueError, match="No monitors"):
             notify([], hook)
         with pytest.raises(TypeError, match="not a monitor"):
             notify(["mail"], hook)

@@ -113,9 +113,9 @@ def test_every_question_goes_to_the_cells():
         (PEOPLE.rename(age="fold"), {}, "'fold' are not attributes of examples"),
         (PEOPLE.rename(age="batch"), {}, "'batch' are not attributes of examples"),
         (bcm.from_classifiers([0, 1], {"a": [0, 1], "b": [1, 1]}), {}, "one classifier"),
-        (PEOPLE, {"interaction": 0}, "interaction must be a number"),
-        (PEOPLE, {"spread": "wide"}, "spread must be a number > 0"),
-        (PEOPLE, {"concentration": -1}, "concentration must be (numbers|a number) >"),
+        (PEOPLE, {"interaction": 0}, "interaction must be a finite number"),
+        (PEOPLE, {"spread": "wide"}, "spread must be a finite number > 0"),
+        (PEOPLE, {"concentration": -1}, "concentration must be finite numbers >"),
         (PEOPLE, {"prevalence": 2}, "prevalence must be proportions"),
     ],
 )

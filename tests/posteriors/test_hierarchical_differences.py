@@ -44,7 +44,7 @@ def test_long_and_wide_tables_are_the_same_results():
     ],
 )
 def test_levels_of_differences_are_refused(ask):
-    with pytest.raises(ValueError, match=r"between (their members|classifiers)"):
+    with pytest.raises(ValueError, match="differences between classifiers"):
         ask()
 
 
@@ -54,10 +54,10 @@ def test_levels_of_differences_are_refused(ask):
         (pd.concat([TABLE, TABLE]), "occurs twice"),
         (TABLE.iloc[:0], "no results"),
         (TABLE.assign(accuracy="high"), "Results must be numbers, not texts"),
-        (TABLE.rename(columns={"data_set": "x"}), "no column of data sets"),
+        (TABLE.rename(columns={"data_set": "x"}), "no column named 'data_set' for the data sets"),
         (TABLE.rename(columns={"fold": "run"}), "correlation between runs is unknown"),
         (TABLE.assign(note="n"), "A table of results needs columns"),
-        (TABLE[TABLE["fold"] == 0], "needs two or more runs"),
+        (TABLE[TABLE["fold"] == 0], "needs at least two runs"),
         (TABLE.assign(data_set=TABLE["data_set"].where(TABLE.index > 0)), "rows have no"),
         (TABLE.assign(fold=TABLE["fold"].where(TABLE.index > 0)), "rows have no"),
         (

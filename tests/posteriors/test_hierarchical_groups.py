@@ -243,8 +243,8 @@ def test_intervals_use_the_groups_up():
 BAD = {
     "one group": ((SITES[:1],), {}, "A dimension group with at least two groups"),
     "no group": ((SITES[0],), {}, "Confusion matrices must have the shape"),
-    "spread": ((SITES,), {"spread": -1}, "spread must be a number > 0"),
-    "concentration": ((SITES,), {"concentration": 0}, "concentration must be (numbers|a number) >"),
+    "spread": ((SITES,), {"spread": -1}, "spread must be a finite number > 0"),
+    "concentration": ((SITES,), {"concentration": 0}, "concentration must be finite numbers >"),
     "prevalence": ((SITES,), {"prevalence": 1.5}, "prevalence"),
     "shares of two": ((SITES,), {"prevalence": [0.8, 0.2]}, "prevalence"),
     "shares of many": ((MANY,), {"prevalence": [0.5, 0.3, 0.2]}, "needs two classes"),

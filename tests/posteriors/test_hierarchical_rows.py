@@ -92,9 +92,9 @@ def test_batches_and_intervals():
     ("cells", "keywords", "message"),
     [
         (np.eye(2), {}, "needs three or more classes"),
-        (np.eye(3), {"spread": 0}, "spread must be one number"),
-        (np.eye(3), {"errors": -1}, "errors must be one number"),
-        (np.eye(3), {"concentration": np.inf}, "concentration must be one number"),
+        (np.eye(3), {"spread": 0}, "spread must be one finite number"),
+        (np.eye(3), {"errors": -1}, "errors must be one finite number"),
+        (np.eye(3), {"concentration": np.inf}, "concentration must be one finite number"),
     ],
 )
 def test_bad_input_is_named(cells, keywords, message):

@@ -58,8 +58,8 @@ def test_systems_are_compared_on_the_same_items():
     [
         (lambda: bcm.interval(ONE, "specificity"), "true negatives"),
         (lambda: bcm.interval(ONE, "hamming_loss"), "true negatives"),
-        (lambda: bcm.interval(ONE, "f1_macro"), "several labels"),
-        (lambda: bcm.interval(ONE, "f1[cat]"), "several labels"),
+        (lambda: bcm.interval(ONE, "f1_macro"), "multilabel evidence"),
+        (lambda: bcm.interval(ONE, "f1[cat]"), "multilabel evidence"),
         (lambda: bcm.interval(ONE, "mcc"), "is not available"),
         (lambda: bcm.from_item_counts(tp=[1, 2], fp=[0, 1]), "has no fn"),
         (lambda: bcm.from_item_counts(tp=[1, 2], fp=[0, 1], fn=[1]), "have different lengths"),

@@ -305,7 +305,7 @@ def test_equal_proportions_are_not_taken_for_different_ones(size, rate):
         ),
         (lambda: item_score_slices(ONE), "no slices"),
         (lambda: bcm.interval(ONE, "f1"), "item scores.*quantile|not a measure of item scores"),
-        (lambda: bcm.interval(ONE, "quantile(2)"), "quantile must have a proportion"),
+        (lambda: bcm.interval(ONE, "quantile(2)"), "quantile needs a proportion"),
         (
             lambda: bcm.interval(
                 bcm.from_item_scores(A, range=(0, 1), group=np.arange(80) // 8), "mean", of="group"

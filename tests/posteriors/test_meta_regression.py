@@ -171,7 +171,7 @@ def test_the_unit_of_a_covariate_does_not_matter():
     ("covariates", "said"),
     [
         (np.ones((14, 1)), "covariates must be a DataArray"),
-        (YEARS * 0, "The covariates are redundant"),
+        (YEARS * 0, "The covariates are linearly dependent"),
         (YEARS.where(YEARS > -1), "covariates must be finite"),
         (YEARS[:5], "covariates must have the shape"),
         (YEARS.astype(str).astype(object) + "x", "covariates must be numbers"),

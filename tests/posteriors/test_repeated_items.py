@@ -322,13 +322,13 @@ def test_one_answer_does_not_tell_systems_apart():
 
 @pytest.mark.long
 def test_more_answers_than_there_are_is_refused(evidence):
-    with pytest.raises(ValueError, match="ollect 32 answers per item"):
+    with pytest.raises(ValueError, match="ollect at least 32 attempts per item"):
         bcm.interval(evidence, "pass_at(32)")
-    with pytest.raises(ValueError, match=r"concentration must be (numbers|a number) >"):
+    with pytest.raises(ValueError, match=r"concentration must be a finite number >"):
         bcm.interval(evidence, "mean", concentration=0)
     with pytest.raises(ValueError, match="not a measure of attempts"):
         bcm.interval(evidence, "f1")
-    with pytest.raises(ValueError, match="pass_at must have a number"):
+    with pytest.raises(ValueError, match="pass_at needs a number"):
         bcm.interval(evidence, "pass_at(0)")
     with pytest.raises(ValueError, match=r"The measure trace failed.*it got .*attempts.Rates"):
         bcm.interval(evidence, np.trace)
@@ -405,7 +405,7 @@ def test_a_majority_of_answers_is_their_plurality(evidence):
 @pytest.mark.long
 def test_pluralities_are_not_compared_with_majorities(evidence):
     known = bcm.from_attempts(1 - ANSWERS, truth=np.zeros(60))
-    with pytest.raises(ValueError, match="b has no answers, only right and wrong"):
+    with pytest.raises(ValueError, match="b does not contain the answers"):
         bcm.compare({"a": known, "b": evidence}, "majority_at(3)")
     assert len(bcm.compare({"a": known, "b": evidence}, "mean", draws=50)) == 1
 

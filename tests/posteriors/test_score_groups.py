@@ -141,7 +141,7 @@ def test_areas_of_different_groups_are_drawn_independently():
     ("ask", "message"),
     [
         (lambda: score_groups(_probabilities(3).drop_vars("group")), "have no groups"),
-        (lambda: score_groups(_scores(3), spread=0), "spread must be a number > 0"),
+        (lambda: score_groups(_scores(3), spread=0), "spread must be a finite number > 0"),
         (
             lambda: bcm.gap(_scores(3).drop_vars("group"), "auc"),
             "Name the column of groups when you make",
