@@ -123,7 +123,7 @@ def change(
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts of each table, all > 0.
     part : {"answers", "totals", "all"}
-        What may change: the predictions for each class, the class frequencies, or either.
+        What may change: the predictions for each class, the class frequencies, or both.
     hazard : float, default 0.01
         Prior probability in (0, 1) that a change occurs at the next batch.
     reach : int, default 500

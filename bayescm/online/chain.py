@@ -37,12 +37,12 @@ class Entry(NamedTuple):
     recorded_at : str
         Time of arrival.
     total : str or None
-        Sum of the payloads that count after this entry. None for items, and once there are
-        fractions, whose sums depend on their order.
+        Sum of the current payloads after this entry. None for items and patterns, and from the
+        first fractional count on, because sums of fractions depend on their order.
     batches : int
-        Number of batches that count after this entry.
+        Number of current batches after this entry, without corrected ones.
     latest : str
-        Latest time of observation so far.
+        Latest time of observation in all entries so far.
     hash : str
         Hash of all these fields and of the previous entry.
     """
@@ -126,9 +126,9 @@ def entry_of_classes(genesis: str, last: Entry, fields: dict[str, Any], total: s
 
 
 def _total(last, payload, superseded):
-    """Return the sum of the payloads that count, or None if they are not integers."""
+    """Return the sum of the current payloads, or None if they are not integers."""
     cells = json.loads(payload)
-    if isinstance(cells, dict):  # item scores or multilabel examples
+    if isinstance(cells, dict):  # items, examples or patterns
         return None
     if last is None:
         total: list | None = [[0] * len(row) for row in cells]
@@ -163,7 +163,7 @@ def check_chain(
     previous : str
         Hash of the entry before the first one in `entries`.
     number : int
-        Number of that entry.
+        Number of the entry before the first one in `entries`.
     entries : iterable
         Rows with the fields of `Entry`, in order.
     classifier : str

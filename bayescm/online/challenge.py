@@ -1,7 +1,7 @@
 """
 Comparison of a champion and a challenger on the same examples, batch by batch.
 
-After every batch there is an interim analysis: the posterior of the difference, and the resulting
+An interim analysis follows every batch: the posterior of the difference, and the resulting
 decision. The challenger is promoted once it is better by more than the margin with a probability
 above the threshold of the rule. It is given up as futile once a promotion has become unlikely. The
 first decision is final. The ledger stores the rule with the first batch, so that everyone gets the
@@ -109,7 +109,7 @@ class Challenge(LedgerClient):
     @property
     def rule(self) -> "Rule":
         """
-        Stopping rule of the ledger or, before the first batch, the one passed by the user.
+        Stopping rule stored in the ledger or, before the first batch, passed by the user.
 
         Raises
         ------
@@ -259,9 +259,9 @@ class Challenge(LedgerClient):
 
         Notes
         -----
-        ``p_better`` is a proportion of 4,000 draws, with the same draws for the same batches. In
-        95% of samples of draws, it is within ``error`` of the exact probability. If ``prob`` or ``1
-        - prob`` is that close, other draws might lead to another decision.
+        ``p_better`` is a proportion of 4,000 draws. The same batches always give the same draws. In
+        95% of samples of draws, ``p_better`` is within ``error`` of the exact probability. If
+        ``prob`` or ``1 - prob`` is that close, other draws might lead to another decision.
         """
         outcomes, rule = self.outcomes(), self.rule
         summed = outcomes.assign(counts=outcomes["counts"].cumsum("step"))
@@ -459,8 +459,8 @@ def error_of_share(share: np.ndarray) -> np.ndarray:
     """
     Return a 95% bound on the Monte Carlo error of a proportion of draws.
 
-    The bound is the half width of the Agresti-Coull interval, which is positive even if no draw or
-    every draw is a hit.
+    The bound is the half width of the Agresti-Coull interval, which is positive even if the
+    proportion is 0 or 1.
 
     References
     ----------
@@ -527,8 +527,10 @@ def pair_table(outcomes: xr.Dataset) -> xr.DataArray:
     Raises
     ------
     ValueError
-        If there are not exactly two classifiers, or there are leading dimensions, abstentions or
-        too many classes.
+        If there are not exactly two classifiers, or there are leading dimensions, abstentions, too
+        many classes or no examples.
+    TypeError
+        If the evidence is item scores or multilabel examples.
     """
     for entry in (ITEM_SCORES, MULTILABEL):
         if entry.matches(outcomes):

@@ -54,7 +54,7 @@ def change_of(entry: int, payload: str) -> ClassChange:
 
 
 def name_of_entry(number: int) -> str:
-    """Return the name of the entry of a change, which has a tab and so differs from batch names."""
+    """Return the name of the entry of a change, whose tab distinguishes it from batch names."""
     return f"classes\t{number}"
 
 
@@ -67,7 +67,7 @@ def classes_after(labels: Sequence, changes: Sequence[ClassChange]) -> list:
 
 
 def facts_after(facts: Mapping[str, Any], changes: Sequence[ClassChange]) -> dict[str, Any]:
-    """Return the description of all batches after some changes: classes, positive class, rule."""
+    """Return the shared facts with the classes, positive class and rule after some changes."""
     if not changes:
         return dict(facts)
     now = {**facts, "labels": classes_after(facts["labels"], changes)}
@@ -117,7 +117,7 @@ def checked_change(
     add: Sequence | None,
 ) -> ClassChange:
     """
-    Return a valid change of the classes that follows other changes.
+    Return a change of the classes, or raise an error if it is not valid after earlier changes.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def checked_change(
     ValueError
         If the batches have no classes, or the change is not possible.
     TypeError
-        If `rename` is not a mapping or `add` is not a list.
+        If `rename` is not a mapping, `add` is not a list, or a name is neither text nor a number.
     """
     if "labels" not in first:
         what = f"the batches of {classifier!r} have no classes: they are "

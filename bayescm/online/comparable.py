@@ -45,9 +45,9 @@ def comparable(
     prior : ndarray, shape (..., K), optional
         Prior pseudo-counts, if the statistic consists of counts of parts.
     batches : DataArray, dims (step, ...)
-        The batches. If classes were added, they have the coordinate ``classes``: the number of
-        classes that each could have, or -1 for all. With seasons, they have the coordinate
-        ``phase``.
+        The batches. If classes were added, the coordinate ``classes`` contains the number of
+        classes that existed when each batch was recorded, or -1 for all. With seasons, the
+        coordinate ``phase`` contains the phases.
 
     Returns
     -------

@@ -33,7 +33,7 @@ from bayescm.validate import fail
 
 
 class NoLedgerError(ValueError):
-    """Raised if an address has no ledger and creating one is not allowed."""
+    """Raised if there is no ledger at an address and none may be created."""
 
 
 class Database:
@@ -109,7 +109,7 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether the database is SQLite, whose backup copies its pages."""
+        """Whether the database is SQLite, which is backed up page by page."""
         return self._engine.dialect.name == "sqlite"
 
     @contextmanager
@@ -575,7 +575,7 @@ def _seal(connection):
 
 # Errors
 
-# Errors of the drivers; while a connection is opened, sqlite3 raises its own.
+# Errors of the drivers. SQLAlchemy does not wrap errors that occur while a connection is opened.
 DRIVER_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error, UnicodeError, MemoryError)
 _SIGNS_OF_DAMAGE = (
     "malformed",

@@ -3,7 +3,7 @@ Discounting of earlier batches: the current evidence after each batch of a serie
 
 With tables of counts y_1, y_2, ..., the current evidence after batch t is
 
-    n_t  =  forgetting * n_{t-1} + y_t          (all batches count fully if it is 1), or
+    n_t  =  forgetting * n_{t-1} + y_t          (all batches have full weight if it is 1), or
     n_t  =  y_{t-w+1} + ... + y_t               for a window of w batches.
 
 The prior is not discounted. In dynamic models, `forgetting` is called a discount factor.
@@ -34,13 +34,13 @@ def accumulate(
     forgetting : float, default 1
         Discount factor; see `update`.
     window : int, optional
-        Number of latest batches that count. All batches count by default.
+        Number of latest batches to use. All batches are used by default.
 
     Returns
     -------
     DataArray
         Evidence with the dimensions and coordinates of the counts. It gives the same intervals as
-        successive calls of `update`.
+        successive calls to `update`.
 
     Examples
     --------
@@ -84,8 +84,8 @@ def with_room(counts: xr.DataArray, steps: int) -> xr.DataArray:
     """
     Append empty batches.
 
-    The model `drifting` forecasts the empty batches. If a series keeps its length while they are
-    filled in, NUTS refits it without compiling again.
+    The model `drifting` forecasts the empty batches. If the series keeps its length while the empty
+    batches are filled in, NUTS refits the model without compiling it again.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
 """
 Text encoding of evidence in the ledger: names, times, tables of counts and item scores.
 
-The description of a classifier contains the facts that all its batches share. It is JSON of the
-labels and the positive class. Forecasts add the edges of their bins, challenges the names of the
-two classifiers and the rule, and item scores the ends of their scale. A batch is JSON of its cells
-in the order of these labels, or of its items and their scores. Both carry the type and the version
-of their encoding:
+The description of a classifier contains the facts that all its batches share, as JSON: the labels
+and the positive class, the edges of the bins of forecasts, the names of the two classifiers and the
+rule of a challenge, or the ends of the scale of item scores. The payload of a batch is JSON of its
+cells in the order of these labels, or of its items and their scores. The type and the version of
+the encoding are stored with both:
 
 ================== =========================================== ==================================
 type               evidence, dims                              payload of a batch
@@ -84,7 +84,7 @@ _PATTERNS: dict[str, tuple[str, tuple[str, ...]]] = {
 CHANGING = tuple(dict.fromkeys(entry.changing for entry in TYPES))
 _VARIABLES = {FORECASTS: OF_FORECASTS, CLASS_FORECASTS: OF_FORECASTS}
 VERSION = 1  # current version of the encodings
-# A probability of 0, in steps of the grid of probabilities.
+# Value that replaces a probability of 0, in steps of the grid of probabilities.
 _NO_CHANCE = 0.25
 # Facts shared by all batches, in addition to labels and positive class, as attributes of a table.
 _SHARED: dict[str, tuple[str, ...]] = {
@@ -313,7 +313,7 @@ def _check_not_renamed(labels, names, classifier):
 
 
 def _in_label_order(evidence, labels, names):
-    """Return the labels (n, 2, L) in the order of the first batch, sorted by example."""
+    """Return sorted rows of labels (n, 2, L), with columns in the order of the first batch."""
     got = evidence.indexes["label"].tolist()
     _check_not_renamed(got, names, "the batches before")
     if unknown := [label for label in got if label not in labels]:
@@ -413,7 +413,7 @@ def _check_labels(evidence, description, facts):
 
 
 def _check_patterns(batch, description, facts):
-    """Raise an error if a batch has labels, raters, systems or facts that the first one lacks."""
+    """Raise an error if labels, raters or systems of a batch are unknown, or its facts differ."""
     classifier = description.classifier
     _check_not_renamed(batch.attrs.get("labels", []), description.names(), classifier)
     for name, noun in (("labels", "classes"), ("raters", "raters"), ("systems", "systems")):
@@ -461,8 +461,8 @@ def decode(payloads: Sequence[str], encoding: str, n_labels: int = 0) -> np.ndar
     """
     Return the cells of batches as an array, parsed without one Python object per number.
 
-    Batches of items, examples or patterns have any length. The result is then an object array of
-    `ScoredItems`, `LabelledExamples`, `AnsweredItems`, `CountedItems` or `PatternCounts`.
+    Batches of items, examples or patterns can have any length. For these, the result is an object
+    array of `ScoredItems`, `LabelledExamples`, `AnsweredItems`, `CountedItems` or `PatternCounts`.
     Multilabel batches without examples get `n_labels` columns.
     """
     if not payloads:

@@ -67,9 +67,10 @@ class Hook:
         - ``id``, ``event`` (``"opened"`` or ``"closed"``) and ``classifier``.
         - ``incident`` (the batch that opened it), ``sentence``, ``alarms`` (the sentences of all
           its alarms), ``opened`` and ``closed``.
-        - ``batch_id``, ``at``, ``since``, ``rule``, ``measure``, ``estimate``, ``lower``,
-          ``upper``, ``limit``, ``value``, ``threshold`` and ``direction`` of the alarm that
-          ``sentence`` describes.
+        - ``since``, the earliest time in the evidence behind its alarms.
+        - ``batch_id``, ``at``, ``rule``, ``measure``, ``estimate``, ``lower``, ``upper``,
+          ``limit``, ``value``, ``threshold`` and ``direction`` of the alarm that ``sentence``
+          describes.
         - ``text``, a message for people.
 
     Examples
@@ -93,17 +94,17 @@ def notify(
     """
     Send a page to hooks when an incident opens, and another when it closes.
 
-    Call this function after each batch or on a schedule. Only incidents that are not acknowledged
-    are sent. An incident gives two pages, however many alarms it contains. If it is over before the
-    first page was sent, it gives only one. If a correction or a late batch removes an incident, it
-    is closed; if it returns, two more pages are sent.
+    Call this function after each batch or on a schedule. Only incidents that have not been
+    acknowledged are sent. Two pages are sent per incident, however many alarms it contains. If the
+    incident closes before the first page is sent, only one page is sent. If a correction or a late
+    batch removes an incident, it is closed; if it returns, two more pages are sent.
 
     Parameters
     ----------
     monitor : Monitor or iterable of Monitor
-        One monitor or several, such as ``[Monitor(store, name) for name in names]``. With several,
-        each uses the rules that its type of evidence has, and the limits of its own measures.
-        Monitor whose incidents are sent.
+        Monitor or monitors whose incidents are sent, such as ``[Monitor(store, name) for name in
+        names]``. With several, each uses the rules that its type of evidence supports, and the
+        limits of its own measures.
     *hooks : Hook
         Recipients; see `to_url`, `to_command`, `to_log` and `Hook`.
     since : datetime, datetime64 or str, optional
@@ -111,7 +112,7 @@ def notify(
     dry_run : bool, default False
         Whether to return the pages that are due without sending or recording anything.
     improvements : bool, default False
-        Whether to send incidents whose alarms all have the direction ``better``.
+        Whether to also send incidents whose alarms all have the direction ``better``.
         `Monitor.incidents` lists them in either case.
     **rules
         ``rate``, ``floor``, ``reference``, ``tolerance``, ``horizon`` and ``silence``; see
@@ -132,10 +133,10 @@ def notify(
 
     Notes
     -----
-    Each page is recorded in the store before it is sent, so a hook never gets a page twice, even
-    with several processes. Later calls retry a failed page after 1, 2, 4, ... minutes, at most one
-    hour apart, up to twelve attempts. If the process dies while sending, the page is not sent
-    again, but the incident remains in `Monitor.incidents`.
+    Each page is recorded in the store before it is sent, so a page that was delivered is never sent
+    again, even with several processes. Later calls retry a failed page after 1, 2, 4, ... minutes,
+    at most one hour apart, up to twelve attempts. If the process dies while sending, the page is
+    not sent again, but the incident remains in `Monitor.incidents`.
 
     Examples
     --------
@@ -235,7 +236,7 @@ def _alarms_and_incidents(monitor, since, rules, as_of=None):
 
 
 def _handed_over(monitor, hook):
-    """Return the last note of each page for a hook, keyed by its first alarm."""
+    """Return the last recorded attempt for each page of a hook, by the key of the page."""
     deliveries = monitor.ledger.deliveries(monitor.classifier)
     notes = deliveries[deliveries["hook"] == hook.name].itertuples(index=False)
     return {(note.batch_id, note.rule, note.measure): note for note in notes}
@@ -246,11 +247,11 @@ def _page_of_incident(monitor, incident, members, pages, rules, since):
     originals, keys = monitor.original_ids(), members["key"].tolist()
     name = originals[incident["incident"]]
     openings = [key for key in _openings(pages) if _is_silence(key) == _is_silence(keys[0])]
-    # The alarm under which it was sent, even if a correction has since removed this alarm.
+    # The alarm that identifies pages already sent, even if a correction has since removed it.
     first = next((key for key in keys if key in pages), None) or next(
         (key for key in openings if originals.get(pages[key].incident) == name), keys[0]
     )
-    # Alarms that were sent one by one, without incidents, are not closed.
+    # No closing page is sent for alarms that were sent one by one, without incidents.
     if incident["state"] == CLOSED and first in pages and pd.isna(pages[first].incident):
         return None
     n_closed = _n_closed(pages, first)
@@ -297,7 +298,8 @@ def _is_open_again(monitor, first, pages, n_closed, incident, rules, since):
         return True
     if incident["state"] == CLOSED:
         return False
-    # Check that it was closed given the batches of that time. Otherwise, the rules were different.
+    # Check that the incident was closed given the batches of that time. Otherwise, the rules were
+    # different.
     note = pages[_key(first, "closed", n_closed)]
     alarms, incidents = _alarms_and_incidents(monitor, since, rules, note.recorded_at)
     names, incidents = (

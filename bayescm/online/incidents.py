@@ -1,5 +1,5 @@
 """
-Incidents group related alarms, until no rule is on.
+Incidents, which group related alarms until no rule is on.
 
 An alarm lasts as long as its rule is on, or until it is acknowledged. Alarms with at most `QUIET`
 batches between them form one incident, which is named after the batch that raised the first alarm.
@@ -14,8 +14,8 @@ closed       if no rule has been on for more than `QUIET` batches
 The state depends only on what has been recorded so far, and no later batch moves an alarm to
 another incident.
 
-Each alarm of the rule `silence` is a separate incident, named after the last batch before it. It is
-closed when the next batch arrives.
+Each alarm of the rule `silence` is a separate incident, named after the last batch before the
+silence. The incident is closed when the next batch arrives.
 """
 
 from collections.abc import Mapping

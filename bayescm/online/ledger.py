@@ -5,11 +5,12 @@ The store of a monitor: an append-only ledger of batches, in SQLite or PostgreSQ
 is new. In one transaction, it checks the end of the classifier's chain, rejects invalid batches and
 appends one entry. When it returns, the batch is durably stored.
 
-The commit is the end of `begin` in `database`. A process killed (SIGKILL) before it has recorded
-nothing. A process killed after it has recorded the whole batch, even if the caller was not told.
-Sending the same batch again changes nothing. Commits are durable (see `database`), and entries are
-checked against their hashes when they are read (see `chain`). Two more chains per classifier record
-which alarms were acknowledged and which were sent to a hook.
+The transaction is committed at the end of `begin` in `database`. If the process is killed (SIGKILL)
+before the commit, nothing is recorded. If it is killed after the commit, the whole batch is
+recorded, even though the call has not returned. Sending the same batch again changes nothing.
+Commits are durable (see `database`), and entries are checked against their hashes when they are
+read (see `chain`). Two more chains per classifier record which alarms were acknowledged and which
+were sent to a hook.
 """
 
 import json
@@ -67,8 +68,8 @@ from bayescm.validate import fail, suggest
 _CLOCK_TOLERANCE = timedelta(seconds=1)  # clocks of different machines may differ by this much
 _SEARCHED_BY_ENTRY = 1000  # entries, see `_find_batch`
 _COMPARED = 50  # number of last entries that a batch is compared with
-# Largest probability that one of them is equal by chance. With two classes, 1,000 examples are
-# enough for all of these entries.
+# Largest probability that one of these entries is equal by chance. With two classes, batches of
+# 1,000 examples are below this limit.
 _RARE = 0.002
 
 
@@ -199,7 +200,7 @@ class Ledger(Database):
             batch that is corrected, the time in the name (``"2026-01-31"``,
             ``"2026-01-31T12:00"``), or the time of arrival, in this order.
         corrects : str or int, optional
-            Name of the batch that this one replaces. The old entry stays, but does not count.
+            Name of the batch that this one replaces. The old entry stays, but is no longer used.
 
         Returns
         -------
@@ -209,17 +210,17 @@ class Ledger(Database):
         Raises
         ------
         ValueError
-            If a batch with this name has different counts or another time, or the labels differ
-            from the classifier's. Also if the batch to correct is unknown or already corrected, or
-            the ledger is damaged.
+            If a batch with this name is recorded with different counts or another time, or a label
+            is unknown to the classifier. Also if the batch to correct is unknown or already
+            corrected, or the ledger is damaged.
         OSError
             If the batch could not be stored. It can be sent again and is recorded only once.
 
         Warns
         -----
         UserWarning
-            If the clock is behind the recording time of the previous batch, or if another batch has
-            the same counts, which is unlikely by chance.
+            If the clock is behind the recording time of the previous batch, the batch is dated more
+            than a day ahead, or a recent batch has the same counts, which is unlikely by chance.
         """
         return self.append(classifier, batch_id, counts, at=at, corrects=corrects)[0]
 
@@ -292,8 +293,8 @@ class Ledger(Database):
         int
             Number of batches recorded. The others were already in the ledger.
         list of str
-            Names of batches that have the same evidence as a recent one, which is unlikely by
-            chance.
+            Names of batches that have the same evidence as a recent one in `batches`, which is
+            unlikely by chance.
         """
         classifier = check_name(classifier, "classifier")
         with self.transaction("record batches", write=True) as connection:
@@ -351,8 +352,8 @@ class Ledger(Database):
         """
         Return the description of a classifier and its batches at one moment.
 
-        Batches have the current classes. If classes have changed since the entry `after`, all
-        batches are returned.
+        The cells of the batches refer to the current classes. If classes have changed since the
+        entry `after`, all batches are returned.
         """
         with self.transaction("read the ledger") as connection:
             description = _description(connection, classifier)
@@ -421,7 +422,8 @@ class Ledger(Database):
                 frame = pd.DataFrame(rows, columns=list(Entry._fields))[list(columns)]
                 texts = _texts_of_entries(description, [row.entry for row in rows])
                 frame = frame.rename(columns=columns).assign(labels=texts)
-                # A change of classes has a tab in its name, which no batch can have.
+                # The name of an entry that changes classes contains a tab, which names of batches
+                # cannot contain.
                 frame["batch_id"] = frame["batch_id"].str.replace("\t", " ")
                 frame.insert(0, "classifier", description.classifier)
                 tables.append(frame)
@@ -434,12 +436,12 @@ class Ledger(Database):
 
     def only_classifier(self) -> str:
         """
-        Return the classifier of a ledger that has exactly one.
+        Return the name of the only classifier in the ledger.
 
         Raises
         ------
         ValueError
-            If the ledger has no classifier or several.
+            If the ledger has no classifier or more than one.
         """
         names = self.classifiers()
         if len(names) != 1:
@@ -449,7 +451,7 @@ class Ledger(Database):
         return names[0]
 
     def challenges(self) -> dict[str, dict[str, Any]]:
-        """Return the labels, positive class and classifiers of the challenges by name."""
+        """Return the labels, positive class, classifiers and rule of each challenge, by name."""
         with self.transaction("read the ledger") as connection:
             descriptions = read_descriptions(connection)
         return {
@@ -506,7 +508,7 @@ class Ledger(Database):
 
     def templates(self, classifier: str) -> list[xr.DataArray | None]:
         """
-        Return empty batches with the current classes and those before each change.
+        Return empty batches with the current classes, and with the classes before each change.
 
         The latest classes come first. If the classifier is unknown, the list contains only None.
         """
@@ -591,7 +593,7 @@ class Ledger(Database):
         -------
         int or None
             Number of the attempt, which the caller must make. None if the alarm was already sent,
-            another process is sending it, or the next attempt is not due yet.
+            an attempt is unfinished, the next one is not due yet, or the last failure is final.
         """
         key = tuple(map(str, alarm))
         if self.due_attempt(classifier, key, hook) is None:
@@ -715,12 +717,12 @@ def _is_resent(connection, description, batch, counts, last):
     )
 
 
-_NAMES_AT_ONCE = 500  # per statement
+_NAMES_AT_ONCE = 500  # names per statement
 
 
 def _known(connection, description, names, last):
     """
-    Return the recorded entries among some batches, by name.
+    Return the recorded entries among the named batches, by name.
 
     The last entries are also looked up by number; see `_find_batch`.
     """
@@ -759,7 +761,7 @@ def _encoded(counts, description):
 
 
 def _recorded(connection, description, batch, last):
-    """Return the entry of the same batch or None, or raise an error if it differs."""
+    """Return the recorded entry of a batch or None, or raise an error if they differ."""
     old = None if last is None else _find_batch(connection, description, batch["batch_id"], last)
     if old is not None:
         _check_is_same(description, batch, old)
@@ -767,7 +769,7 @@ def _recorded(connection, description, batch, last):
 
 
 def _check_is_same(description, batch, old):
-    """Raise an error if the ledger has another batch of the same name."""
+    """Raise an error if a batch differs from the recorded batch of the same name."""
     text = payload_now(old.payload, description)
     recorded, received = json.loads(text), json.loads(batch["payload"])
     if recorded != received and is_of_items(description.encoding):
@@ -811,8 +813,8 @@ def _find_batch(connection, description, batch_id, last):
     """
     Return the entry of a batch, or None.
 
-    The last entries are also searched by number. If the index of names is damaged, a batch that is
-    sent again must not be recorded twice.
+    The last entries are also searched by number, so that a batch that is sent again is not recorded
+    twice if the index of names is damaged.
     """
     by_name = entries(description, batch_table.c.batch_id == batch_id)
     row = connection.execute(by_name).first()
@@ -1128,7 +1130,7 @@ def ledger_of(store: Any, *, create: bool = True) -> Ledger:
 
 
 class LedgerClient:
-    """Base class for one classifier or challenge of a ledger, usable as a context manager."""
+    """Base class for one classifier or challenge in a ledger, usable as a context manager."""
 
     def __init__(self, store: Any, name: str):
         self.ledger, self._name = ledger_of(store), name

@@ -81,33 +81,35 @@ class Monitor(LedgerClient):
     centre of its bin. Their posterior is approximated by a normal distribution, on the log-odds or
     log scale for bounded measures. The approximation needs about 20 examples of each class.
 
-    For item scores (`from_item_scores`: nDCG of queries, marks on a rubric, a judge's scores), the
-    ledger stores every score with the name of its item. The monitored measures are means over the
-    items, such as ``mean`` and ``share_above(4)``. For other measures, use the items returned by
-    `item_scores`. The first batch fixes the ends of the scale. The items of each batch are treated
-    as new items.
+    For item scores (`from_item_scores`: nDCG of queries, ratings on a rubric, a judge's scores),
+    the ledger stores every score with the name of its item. The monitored measures are means over
+    the items, such as ``mean`` and ``share_above(4)``. For other measures, use the items returned
+    by `item_scores`. The first batch fixes the ends of the scale. The items of each batch are
+    treated as new items.
 
     For multilabel examples (`from_multilabel`), the ledger stores the actual and the predicted
     labels of every example. The monitored measures are ratios over the examples: ``f1_micro``,
     ``recall[cat]``, ``f1_samples`` and ``hamming_loss``. `multilabel` returns the examples.
 
-    For attempts (`from_attempts`), the ledger stores the number of correct answers and of attempts
-    for every item. The monitored measure is ``mean``, which is also ``pass@1``. `attempts` returns
-    the items for other measures. For item counts (`from_item_counts`), it stores tp, fp and fn of
-    every item. The monitored measures are ratios of sums over the items, such as ``precision``,
-    ``recall`` and ``f1``, and means such as ``f1_samples``. `item_counts` returns the items.
+    For attempts (`from_attempts`), the ledger stores the number of correct answers and the number
+    of attempts for every item. The monitored measure is ``mean``, which is also ``pass@1``.
+    `attempts` returns the items for other measures. For item counts (`from_item_counts`), it stores
+    tp, fp and fn of every item. The monitored measures are ratios of sums over the items, such as
+    ``precision``, ``recall`` and ``f1``, and means such as ``f1_samples``. `item_counts` returns
+    the items.
 
     For ratings (`from_raters`) and partly labelled examples (`from_partly_labelled`), the ledger
     stores the frequency of each combination of labels. Measures of ratings have a dimension
-    ``rater``. Their posterior takes about one second per batch, so they are not tested for changes,
-    and a floor is compared with the current evidence only. The same holds for probabilities of
-    three or more classes, which are rounded to multiples of 0.01. `ratings`, `partly_labelled` and
-    `class_forecasts` return the evidence.
+    ``rater``. The posterior of ratings takes about one second per batch, so ratings are not tested
+    for changes, and a floor is compared with the current evidence only. The same holds for
+    probabilities of three or more classes, which are rounded to multiples of 0.01. `ratings`,
+    `partly_labelled` and `class_forecasts` return the evidence.
 
     For votes (`from_preferences`), the ledger stores the number of votes by pair and outcome.
     Measures have a dimension ``system``; ``measures=["win_rate[old]"]`` monitors the votes against
     one system. The first batch fixes the systems, and later batches may lack some of them. A change
-    is a change in the outcomes of the votes on a pair. `evidence` returns the votes.
+    is a change in the outcomes of the votes on a pair. `evidence` returns the votes since the
+    latest change.
 
     Parameters
     ----------
@@ -123,9 +125,9 @@ class Monitor(LedgerClient):
         pseudo-examples in each cell. The default of both is 0.5. Forecasts have a fixed prior: one
         example spread over all bins, with correct forecasts.
     forgetting : float, default 1
-        Factor in (0, 1] that multiplies earlier evidence after each batch; see `update`.
+        Factor in (0, 1] by which each new batch multiplies the earlier evidence; see `update`.
     window : int, optional
-        Number of latest batches that count. All batches count by default.
+        Number of latest batches to use. All batches are used by default.
     measures : sequence of names or functions, optional
         Measures to monitor. Measures of forecasts must not need a curve, and measures of item
         scores must be means over the items. The defaults are:
@@ -135,22 +137,23 @@ class Monitor(LedgerClient):
         - Probabilities: the area under the ROC curve, the Brier score, calibration in the large and
           the calibration slope.
         - Scores: the area under the ROC curve.
-        - Item scores: the mean.
+        - Item scores and attempts: the mean.
+        - Item counts: precision, recall and F1.
         - Multilabel examples: precision, recall and F1 over all labels (``_micro``).
         - Votes: the win rate.
     order : {"at", "recorded_at"}, default "at"
         Time that orders the batches: the time of observation or the time of arrival.
     edges : sequence of float, optional
-        Edges of the bins of forecasts, see `forecast_table`. By default the edges of earlier
-        batches.
+        Edges of the bins of forecasts; see `forecast_table`. By default the edges used for
+        earlier batches.
     season : int, {"hour", "weekday", "day", "month"}, Series or dict, optional
         Season of the batches. The rules `change`, `batch` and `reference` compare a batch with
         others of the same phase.
 
-        - A number: the number of batches per season, such as 7 for daily batches. A missing batch
+        - An integer: the number of batches per season, such as 7 for daily batches. A missing batch
           shifts the phases of all later ones.
         - ``"weekday"`` and the like: the phase is this part of the time of the batch.
-        - A Series or dict: the phase of each batch by its name, such as a column of a table.
+        - A Series or dict: the phase of each batch, keyed by the name of the batch.
 
     Examples
     --------
@@ -165,7 +168,7 @@ class Monitor(LedgerClient):
            [0.713, 0.84 ]])
     >>> monitor.close()
 
-    Of probabilities:
+    With probabilities:
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
@@ -178,7 +181,7 @@ class Monitor(LedgerClient):
     (('step', 'bound'), 0)
     >>> monitor.close()
 
-    Of marks from 1 to 5:
+    With ratings on a scale from 1 to 5:
 
     >>> monitor = Monitor("sqlite://", "assistant", measures=["mean", "share_above(3)"])
     >>> for week in range(3):
@@ -240,16 +243,17 @@ class Monitor(LedgerClient):
             Evidence of one classifier or system: counts (actual, predicted) from `from_predictions`
             or `from_cells`, probabilities, scores, a `forecast_table`, item scores, multilabel
             examples, attempts or item counts. Evidence of several classifiers or systems, such as
-            outcomes (`from_classifiers`), must include the classifier of this monitor. The batch of
-            each is then recorded under its name. Ratings and votes are recorded as a whole.
+            outcomes (`from_classifiers`), must include the classifier of this monitor. The part of
+            each classifier is recorded under its own name. Ratings and votes are recorded as a
+            whole.
         at : datetime, datetime64 or str, optional
             Time of the evaluation, in UTC unless it has a time zone. By default the time in the
             name of the batch (``"2026-01-31"``, ``"2026-01-31T12:00"``), or else the current time.
             The history is in the order of these times. A late batch is inserted in time order, with
             a warning.
         corrects : str or int, optional
-            Name of the batch that this one replaces. The old batch stays in the ledger but does not
-            count.
+            Name of the batch that this one replaces. The old batch stays in the ledger but is no
+            longer used.
         allow_empty : bool, default False
             Whether the batch may have no examples, for example after an outage. With
             ``evidence=None``, an empty batch with the type and the classes of the earlier batches
@@ -264,9 +268,9 @@ class Monitor(LedgerClient):
         Raises
         ------
         ValueError
-            If a batch with this name has different counts, or the labels differ from the
-            classifier's or the prior's. Also if the classifier has batches of another type, with
-            other bins or on another scale.
+            If a batch with this name is recorded with different counts, a label is unknown to the
+            classifier, or the labels differ from the labels of the prior. Also if the
+            earlier batches have another type, other bins or another scale.
         TypeError
             If the evidence is not of a supported type.
         OSError
@@ -276,8 +280,9 @@ class Monitor(LedgerClient):
         Warns
         -----
         UserWarning
-            If the batch is late, has the same counts as another one, or starts a new classifier
-            whose name is similar to an existing one. The batch is recorded.
+            If the batch is late, is dated more than a day ahead, has the same counts as another
+            one, or starts a new classifier whose name is similar to an existing one. The batch is
+            recorded.
         """
         if isinstance(evidence, (str, int)) and not isinstance(batch_id, (str, int)):
             raise fail(
@@ -365,12 +370,14 @@ class Monitor(LedgerClient):
         Raises
         ------
         ValueError
-            If `add` would reject a batch. Earlier blocks remain recorded.
+            If a batch contains several classifiers, or `add` would reject it. Earlier blocks remain
+            recorded.
 
         Warns
         -----
         UserWarning
-            If a batch has the same counts as another one recorded with it.
+            If a batch has the same counts as a recent one in its block, which is unlikely by
+            chance, or is dated more than a day ahead.
 
         Examples
         --------
@@ -497,8 +504,8 @@ class Monitor(LedgerClient):
 
         All batches, including earlier ones, get the new names. In earlier batches, an added class
         has no examples and no predictions. The rule `change` compares the predictions among the
-        classes that both periods have, so an added class does not count as a change. Floors,
-        measures, acknowledgements and pages follow the new name.
+        classes of both periods, so an added class is not treated as a change. Floors, measures,
+        acknowledgements and pages follow the new name.
 
         Parameters
         ----------
@@ -516,8 +523,9 @@ class Monitor(LedgerClient):
         ------
         ValueError
             If a class is unknown, or a new name belongs or belonged to another class, because two
-            classes cannot be merged. Also if the batches have no classes (item scores, attempts and
-            item counts), or if a class is added to batches with a positive class.
+            classes cannot be merged. Also if the batches have no classes (item scores, attempts,
+            item counts and votes), or if a class is added to binned forecasts or to batches with a
+            positive class.
 
         Notes
         -----
@@ -535,7 +543,7 @@ class Monitor(LedgerClient):
         True
         ['sales', 'fix', 'legal']
         """
-        self._is_prior_checked = self._concentration is None  # it may not fit the new classes
+        self._is_prior_checked = self._concentration is None  # it may lack the new classes
         return self.ledger.change_classes(self.classifier, rename, add)[0]
 
     def _warn_of_near_name(self):
@@ -590,7 +598,7 @@ class Monitor(LedgerClient):
         return table
 
     def _check_prior(self, table):
-        """Raise an error if the prior does not fit the posterior of a batch."""
+        """Raise an error if the prior is not valid for the posterior of a batch."""
         from bayescm.online.updating import posterior_of, tables_of_batches
 
         description = describe(self.classifier, table)
@@ -633,9 +641,9 @@ class Monitor(LedgerClient):
 
         Returns
         -------
-        DataArray, dims (step, actual, predicted), (step, actual, bin) or (step, statistic)
-            Counts, or sums over items for computing their means, with coordinates
-            ``batch_id`` and ``at`` along ``step``.
+        DataArray, dims (step, ...)
+            Counts (actual, predicted), binned forecasts (actual, bin), counts of patterns (pattern)
+            or sums over items (statistic), with coordinates ``batch_id`` and ``at`` along ``step``.
 
         Raises
         ------
@@ -648,7 +656,7 @@ class Monitor(LedgerClient):
         return batches if last is None else batches.isel(step=slice(-last, None))
 
     def _batches_by(self, moment):
-        """Return the batches recorded up to a moment, by default all, without corrected ones."""
+        """Return the uncorrected batches recorded up to a moment, by default all of them."""
         from bayescm.online.updating import tables_of_batches
 
         like, batches, coords = self._in_force(moment)
@@ -656,7 +664,7 @@ class Monitor(LedgerClient):
         return batches.assign_coords({name: ("step", values) for name, values in coords.items()})
 
     def _in_force(self, moment=None):
-        """Return an empty batch, the batches that are not corrected, and their coordinates."""
+        """Return an empty batch, the batches that were not corrected, and their coordinates."""
         zeros, entries = self._read()
         if moment is not None:
             is_recorded = entries.recorded_at <= moment
@@ -813,7 +821,7 @@ class Monitor(LedgerClient):
         return self._evidence_of(CLASS_FORECASTS)
 
     def _evidence_of(self, encoding):
-        """Return the evidence of all batches that are not corrected, for this encoding."""
+        """Return the evidence of all uncorrected batches, which must have this encoding."""
         like, batches, coords = self._in_force()
         if encoding_of(like) != encoding:
             raise fail(
@@ -849,7 +857,7 @@ class Monitor(LedgerClient):
         return add(batches[first:].tolist(), like, of_units)
 
     def original_ids(self) -> dict[str, str]:
-        """Return a dict from each batch to the first batch in its chain of corrections."""
+        """Return a dict that maps each batch to the first batch in its chain of corrections."""
         entries = self._read()[1]
         originals: dict[str, str] = {}
         for batch_id, old in zip(entries.batch_id, entries.supersedes, strict=True):
@@ -857,7 +865,7 @@ class Monitor(LedgerClient):
         return originals
 
     def latest(self) -> str:
-        """Return the latest batch time in UTC, such as 2026-01-31T12:00:00.000000Z."""
+        """Return the time of the latest batch in UTC, such as 2026-01-31T12:00:00.000000Z."""
         return f"{self._read()[1].latest}Z"
 
     def former_names(self) -> dict[Any, Any]:
@@ -865,7 +873,7 @@ class Monitor(LedgerClient):
         return self.ledger.former_names(self.classifier)
 
     def labels(self) -> xr.DataArray | None:
-        """Return zero counts with the labels of the classifier, None without batches."""
+        """Return zero counts with the labels of the classifier, or None before the first batch."""
         if self.classifier not in self.ledger.classifiers():
             return None
         return self.ledger.empty(self.classifier)
@@ -882,7 +890,7 @@ class Monitor(LedgerClient):
         Returns
         -------
         DataArray
-            The latest part of `batches`. All current results are based on it.
+            The part of `batches` since the change. All current results are based on it.
         """
         batches = self.batches()
         return self._part(batches, slice(self._starts(batches, rules)[-1], None))
@@ -961,7 +969,7 @@ class Monitor(LedgerClient):
         Raises
         ------
         TypeError
-            If the batches are not counts or forecasts, such as item scores and multilabel examples.
+            If the batches have another type, such as item scores or multilabel examples.
         """
         from bayescm.online.updating import as_prior
 
@@ -1094,7 +1102,8 @@ class Monitor(LedgerClient):
         For ``**rules``, see `since_change`. For forecasts, ``attrs["caution"]`` reports three
         problems:
 
-        - A class has fewer than 20 current examples. Intervals of the area are then too short.
+        - A class has fewer than 20 current examples, so intervals of the area under the curve are
+          too short.
         - The bins are too wide to distinguish the forecasts.
         - Forecasts near 0 or 1 are wrong too often to estimate the calibration slope.
 
@@ -1138,8 +1147,8 @@ class Monitor(LedgerClient):
 
             - ``rate``, ``floor`` and ``horizon``: see `online.alarms`.
             - ``silence``: the longest time without a batch, such as ``"26h"``.
-            - ``reference``: for counts, see `online.alarms`.
-            - ``tolerance``: for forecasts, the largest accepted distance of a measure from its
+            - ``reference``: for counts and items, see `online.alarms`.
+            - ``tolerance``: for forecasts, the largest accepted deviation of a measure from its
               value under correct forecasts, on both sides. The default is 0.02 for calibration in
               the large and 0.2 for the calibration slope.
 
@@ -1155,13 +1164,13 @@ class Monitor(LedgerClient):
         batch and to the last 2, 4, 8, ..., 512 batches together, if these have ten examples of each
         class. Probabilities also have the rule ``change``, which tests whether the outcomes have
         changed relative to the forecasts. The rule ``silence`` fires once no batch has arrived for
-        longer than ``silence``, and its numbers are hours.
+        longer than ``silence``, and reports durations in hours.
         """
         table = self._alarms(self.batches(), since, rules).drop(columns=["end", "over"])
         return table[~table["acknowledged"]].reset_index(drop=True) if new else table
 
     def _alarms(self, batches, since, rules, moment=None):
-        """Return the alarms of the batches, with their incidents and the ends of these."""
+        """Return the alarms of the batches, with the incident of each alarm and its end."""
         from bayescm.online.incidents import with_incidents
         from bayescm.online.rules import MonitoredSeries, evaluate_rules
 
@@ -1261,9 +1270,10 @@ class Monitor(LedgerClient):
         Return all incidents so far, which group related alarms.
 
         An incident starts with an alarm and includes all alarms raised while a rule is on. It is
-        closed once no rule has been on for three batches, and acknowledged once all its alarms are.
-        The next alarm then opens a new incident. The incidents depend on the rules: other settings,
-        such as another floor, give other alarms and therefore other incidents.
+        closed once no rule has been on for three batches, and acknowledged once all its alarms have
+        been acknowledged. The next alarm then opens a new incident. The incidents depend on the
+        rules: other settings, such as another floor, give other alarms and therefore other
+        incidents.
 
         Parameters
         ----------
@@ -1279,7 +1289,8 @@ class Monitor(LedgerClient):
             - ``opened`` and ``closed``: times. ``closed`` is missing while the incident is open.
             - ``state``: ``open``, ``acknowledged`` or ``closed``.
             - ``alarms``: the number of alarms.
-            - ``since``, ``rule``, ``measure`` and ``sentence`` of the most informative alarm.
+            - ``since``: the earliest ``since`` of its alarms.
+            - ``rule``, ``measure`` and ``sentence`` of the most informative alarm.
             - ``on``: the sentence of an alarm whose rule is on at the latest batch, acknowledged or
               not. Empty if no rule is on.
             - ``note``: notes of the acknowledgements.
@@ -1315,8 +1326,8 @@ class Monitor(LedgerClient):
         Parameters
         ----------
         alarms : DataFrame, optional
-            Rows of the table returned by `alarms`. By default all current alarms. An alarm that
-            ends and starts again at another batch is a new alarm.
+            Rows of the table returned by `alarms`. By default all new alarms of the default rules.
+            An alarm that ends and starts again at another batch is a new alarm.
         note : str, optional
             Note to store with the acknowledgement, such as the cause that was found.
 
@@ -1391,7 +1402,7 @@ class Monitor(LedgerClient):
 
 
 def _check_rules_of(batches, rules):
-    """Raise an error if a keyword of the rules is unknown, or is not available for ratings."""
+    """Raise an error if a rule is unknown, or not available for batches with sampled posteriors."""
     from bayescm.online.rules import check_rules
 
     has = type_of(batches).alarm_rules(batches)
@@ -1465,8 +1476,8 @@ def applicable_rules(
     monitor : Monitor
         Monitor of the classifier.
     rules : mapping
-        Rules of `Monitor.alarms` for all classifiers. Rules that this classifier lacks are ignored,
-        and so are limits of measures that do not apply to its type.
+        Rules of `Monitor.alarms` for all classifiers. Rules that do not apply to the type of this
+        classifier are ignored, and so are limits of such measures.
     specific : mapping, optional
         Rules for this classifier, which override `rules`. All of them are used.
     """
@@ -1480,7 +1491,7 @@ def applicable_rules(
 
 
 def _applies(measure, table):
-    """Return True if a measure applies to such tables, or is unknown, which `Monitor` reports."""
+    """Return True if a measure applies to such tables, or is unknown (`Monitor` reports it)."""
     variables = variables_of(table)
     try:
         takes = resolve(measure).takes

@@ -27,7 +27,7 @@ _TIE = 1e-12
 # no tail below `_RARE`.
 _NEAR = 2.0
 _RARE = 1e-4
-_CANCELS = 1e-8  # tails below this are summed, because 1 minus the other tail loses its digits
+_CANCELS = 1e-8  # tails below this are summed, because 1 minus the other tail loses precision
 _EXPECTED = 5  # minimum expected count of every cell for the normal approximation
 _STEP = 1e-3  # step of the finite differences, in standard errors of a proportion
 # Without a known distribution, draws are added until enough of them are as extreme as the batch.
@@ -64,9 +64,9 @@ def surprise(
     Returns
     -------
     DataArray, dims (step, [class])
-        Two-sided posterior-predictive tail probability: twice the probability of a value at least
-        as extreme. For the first batch, the prior-predictive one. NaN if the measure is undefined
-        in the batch.
+        Two-sided posterior-predictive tail probability: twice the smaller tail, at most 1. For the
+        first batch, the prior-predictive distribution is used. NaN if the measure is undefined in
+        the batch.
 
     Notes
     -----
@@ -132,7 +132,7 @@ def unlikely(measure: Any, cells: np.ndarray, weights: np.ndarray, level: float)
 
 def _unlikely_by_draws(measure, cells, weights, level):
     """Return simulated tail probabilities, with more draws if a batch may be unlikely."""
-    result, far = np.ones(np.shape(measure(cells))), 15 * level  # 30 times the level, for one tail
+    result, far = np.ones(np.shape(measure(cells))), 15 * level  # twice this for both tails
     is_asked = np.ones(len(cells), bool)
     if level < _RARE and measure.canonical and np.isfinite(measure.range).all():
         is_asked = ~_is_near(measure, cells, weights)
@@ -241,7 +241,7 @@ def _tails(measure, cells, weights):
 
 
 def _hits_and_trials(measure, cells, weights, distribution):
-    """Return the hits and trials in tables: the increases of the parameters."""
+    """Return the hits and trials in tables, which are the increases of the parameters."""
     after = _distribution(measure, weights + cells)
     hits, misses = np.rint(after.a - distribution.a), np.rint(after.b - distribution.b)
     return np.broadcast_arrays(hits, hits + misses)

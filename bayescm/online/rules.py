@@ -4,8 +4,8 @@ Alarm rules based on posterior and predictive probabilities, with a fixed false-
 `rate` is the probability that an unchanged stream raises any alarm within `horizon` batches. The
 rules in use share it equally, and each rule divides its share among the values that it examines
 (Bonferroni's inequality). The table gives the level of each rule: the largest probability of a
-false alarm at one batch. For `change`, it applies to all batches together, by Ville's inequality
-(see `bayes_factor`).
+false alarm for one value, one batch and one span of evidence. For `change`, the level applies to
+all batches together, by Ville's inequality (see `bayes_factor`).
 
 =========== ========= ======================================================== ==================
 rule        evidence  fires if                                                 level
@@ -17,7 +17,7 @@ floor       all       P(worse than the floor | recent) >= 1 - level            s
 calibration binned    P(beyond the tolerance on a side | recent) >= 1 - level  share / (H V S)
 =========== ========= ======================================================== ==================
 
-- i: items, with scores, attempts, counts or several labels.
+- i: item scores, attempts, item counts and multilabel examples.
 - r: ratings, scores that are not probabilities, and probabilities of three or more classes.
 - binned: forecasts of two classes.
 
@@ -27,19 +27,19 @@ for instance if there are few examples and the prior is far from the true value.
 
 Here H is the horizon and V the number of monitored values (measures times classes). S is the number
 of spans of recent evidence: 10 (the last batch and the last 2, 4, 8, ..., 512 together), or 1 with
-forgetting. The share depends on the type of the batches:
+forgetting, a window or a sampled posterior. The share depends on the type of the batches:
 
 - Counts and items: ``rate`` divided by the number of rules in use, which are `change`, `batch`, and
   `reference` and `floor` if requested.
 - Binned forecasts: ``rate`` divided by the number of limits (floors and tolerances), plus one for
-  `change`. V is 1.
-- Partly labelled batches: ``rate`` divided between `change` and the floors.
+  `change` if the forecasts are probabilities. V is 1.
+- Partly labelled batches and votes: ``rate`` divided between `change` and, if requested, `floor`.
 - Ratings and probabilities of three or more classes, which have floors only: ``rate``.
 
 The rule `change` tests for a change of the predictions given the class. For item scores, it tests
 the distribution over the parts of the scale; for multilabel examples, the distribution of the
-number of wrong labels. For probabilities, it tests the outcomes given the forecasts. Other scores
-are not tested.
+number of wrong labels. For probabilities, it tests the outcomes given the forecasts. Scores that
+are not probabilities are not tested.
 
 Once `change` has fired, all rules start again at the first batch after the change, at its most
 probable position given the batches up to the alarm (`segments`). This applies to the current
@@ -99,13 +99,14 @@ SPANS = tuple(2**power for power in range(10))
 _AGES = np.unique(np.r_[1:17, np.geomspace(16, max(SPANS), 36).astype(int)])
 # Accepted distance of a measure from its value under correct forecasts, on both sides.
 TOLERANCE = {"calibration_in_the_large": 0.02, "calibration_slope": 0.2}
-_FEWEST = 10  # examples of a class that recent forecasts must have
-# The minimum for items. With fewer items, the tails of means are too light
+_FEWEST = 10  # minimum number of examples of each class in recent forecasts
+# Minimum numbers of items. With fewer items, the tails of means are too light
 # (docs/results/item_score_alarms_tails.csv).
 _FEWEST_ITEMS = 20  # on a scale with two ends
 _FEWEST_WITHOUT_ENDS = 100  # on a scale without ends
 _BLOCK = 512  # number of batches tested for a change at once
-# 0.95 quantile of the standard normal. A measure that falls further is worse than before a change.
+# 0.95 quantile of the standard normal distribution. A measure is worse than before a change if its
+# standardised deterioration exceeds this value.
 _WORSE = 1.645
 # Directions of an alarm; `mixed` means that some measures are better and some are worse.
 WORSE, BETTER, MIXED, UNCLEAR = "worse", "better", "mixed", "unclear"
@@ -156,7 +157,7 @@ def alarms(
         - ``first`` and ``since``: step and time of the first batch of the evidence behind the
           alarm.
         - ``rule`` and ``measure``.
-        - ``direction``: ``worse``, ``better``, for `change` also ``mixed``, or ``unclear`` if no
+        - ``direction``: ``worse`` or ``better``. For `change` also ``mixed``, or ``unclear`` if no
           measure has moved far.
         - ``estimate``, ``lower`` and ``upper``: posterior mean and 95% highest-density interval of
           the measure, from the batches since ``first``.
@@ -178,9 +179,9 @@ def alarms(
             A batch is incompatible with the batches before it, according to its predictive tail
             probability (see `surprise`).
         ``reference``
-            The measure is worse than in the reference, with a posterior probability at the
+            The measure is worse than in the reference, with a posterior probability of at least the
             threshold. The evidence is the last batch, or the last 2, 4, 8, ..., 512 together. With
-            ``forgetting`` or ``window``, it is the evidence that these leave.
+            ``forgetting`` or ``window``, it is the discounted evidence.
         ``floor``
             The measure is worse than its floor, according to the same recent evidence.
 
@@ -225,14 +226,14 @@ def evaluate_rules(
     measures, rate, floor, reference, horizon
         See `alarms`. Only counts accept a table as reference.
     tolerance : mapping of str to float, optional
-        For binned forecasts, the largest accepted distance of a measure from its value under
+        For binned forecasts, the largest accepted deviation of a measure from its value under
         correct forecasts, on both sides. By default `TOLERANCE`, for the monitored measures.
 
     Returns
     -------
     DataFrame
         See `alarms`. The rule ``calibration`` fires if a measure is outside its tolerance according
-        to recent evidence, with a posterior probability at the threshold.
+        to recent evidence, with a posterior probability of at least the threshold.
     """
     check_rate(rate, horizon)
     entry = type_of(series.tables)
@@ -295,7 +296,7 @@ def _has_floor(floor):
 
 
 def _of_forecasts(series, measures, rules, rate, horizon, floor, tolerance):
-    """Return the alarms of binned forecasts, for which each limit counts as one rule."""
+    """Return the alarms of binned forecasts, for which each limit is treated as one rule."""
     resolved = series.resolve(measures)
     tolerances, floors = _limits_of_forecasts(resolved, floor, tolerance)
     share = rate / max(("change" in rules) + len(tolerances) + len(floors), 1)
@@ -330,7 +331,7 @@ def tolerances(resolved: Any, tolerance: Any) -> dict[str, float]:
 @dataclass(frozen=True, eq=False)
 class MonitoredSeries:
     """
-    Ordered batches, with the rules applied from one of them on.
+    Batches in time order, with the first batch to which the rules are applied.
 
     Attributes
     ----------
@@ -388,8 +389,8 @@ class MonitoredSeries:
         """
         Return the measures in the form required by the posterior of the batches.
 
-        Averages over classes include all classes. Classes that the current evidence lacks are left
-        out by `_bound`.
+        Averages over classes include all classes. `Posterior.bound` leaves out classes that the
+        current evidence lacks.
         """
         monitored = monitored_measures(measures, self.tables)
         # All batches are needed: a label may be an abstention only if no batch has it as a class.
@@ -447,7 +448,7 @@ class MonitoredSeries:
         return self._in_force_at(last, start)
 
     def like(self, first: int, last: int, segment: "Segment") -> np.ndarray:
-        """Return the evidence of a range of batches in the phases since a change, (1, C, C)."""
+        """Return the evidence (1, C, C) of the batches in a range with the phases of a change."""
         if "phase" not in self.tables.coords:
             return self.evidence(np.array([first]), np.array([last]))
         phases = self.tables.coords["phase"].values
@@ -514,7 +515,7 @@ class Phase(NamedTuple):
     series : MonitoredSeries
         The batches of this phase.
     places : ndarray of int, or None
-        Their positions among all batches. None without a season.
+        Positions of these batches among all batches. None without a season.
     number : int
         Total number of batches.
     """
@@ -524,7 +525,7 @@ class Phase(NamedTuple):
     number: int
 
     def placed(self, alarms: dict) -> dict:
-        """Return the alarms of the phase with durations that count all batches."""
+        """Return the alarms of the phase, with durations in batches of all phases."""
         if self.places is None:
             return alarms
         place = dict(zip(self.series.coords["step"].tolist(), range(len(self.places)), strict=True))
@@ -620,7 +621,7 @@ def segments(tables: xr.DataArray, concentration: Any, share: float) -> list[Seg
 def prior_of_change(
     statistic: ChangeStatistic, tables: xr.DataArray, concentration: Any
 ) -> np.ndarray:
-    """Return the prior pseudo-counts of the counts that are tested for changes."""
+    """Return the prior pseudo-counts for the counts that are tested for changes."""
     return prior_cells(concentration, tables) if statistic.prior is None else statistic.prior
 
 
@@ -654,7 +655,7 @@ def _first_change(sums, score, threshold, unchanged):
 
 
 def _change(series, measures, share):
-    """Return the alarms of changes, which are on until the next if a measure is worse."""
+    """Return the alarms of changes. Each is on until the next change if a measure is worse."""
     threshold, last = -np.log(share), len(series.cells) - 1
     healthy, is_worse, first = None, False, 0
     rows, lasted, on, directions = [], [], [], []
@@ -704,7 +705,7 @@ def _moments(series, measures, first, last, like=None):
     """
     Return mean, sd and badness (higher is worse) of every monitored value, (3, V).
 
-    With seasons, only batches of the same phases as the segment ``like`` count.
+    With seasons, only batches with the phases of the segment ``like`` are used.
     """
     evidence = series.evidence(np.array([first]), np.array([last]))
     posterior = series.posterior(evidence if like is None else series.like(first, last, like))
@@ -1014,7 +1015,7 @@ _KEYWORDS = ("rate", "floor", "reference", "tolerance", "horizon", "silence")
 
 
 def check_rules(rules: Mapping[str, Any]) -> None:
-    """Raise an error if a monitor has no such keyword of the rules."""
+    """Raise an error if a keyword of the rules is unknown."""
     for name in rules:
         if name not in _KEYWORDS:
             todo = suggest(name, _KEYWORDS) or "leave it out"
@@ -1038,7 +1039,7 @@ def check_rate(rate: float, horizon: int) -> None:
 
 
 def _floors(floor, measures, scale):
-    """Return the floors by the names of the monitored measures."""
+    """Return the floors, keyed by the names of the monitored measures."""
     if floor is None:
         return {}
     if not isinstance(floor, Mapping):
@@ -1047,7 +1048,7 @@ def _floors(floor, measures, scale):
 
 
 def _check_floor(size, measure, scale):
-    """Return a floor in the range of the measure; ``scale`` has the ends of the item scores."""
+    """Return a floor, or raise an error if it is outside the range of the measure or `scale`."""
     size = check_number("floor", size, usual=0.8)
     low, high = measure.range
     if (low, high) == (-np.inf, np.inf):
@@ -1064,9 +1065,10 @@ def _check_floor(size, measure, scale):
 
 def _floors_of_values(floor, measures, series):
     """
-    Return the floors by measure; floors of single values, such as ``recall[sick]``, as an array.
+    Return the floors by measure: a number, or an array if single values have floors.
 
-    The array has the shape of the measure, with NaN for values without a floor.
+    The array has the shape of the measure, with NaN for values without a floor. A single value is
+    named like ``recall[sick]``.
     """
     if not isinstance(floor, Mapping):
         return _floors(floor, measures, series.tables.attrs)
@@ -1096,7 +1098,8 @@ def floor_of(floor: Any, name: str, label: str) -> float | None:
     floor : float, mapping of str to float, or None
         Floors, as in `evaluate_rules`.
     name, label : str
-        Name of the measure, and of its value with class or system, such as ``"recall[sick]"``.
+        Name of the measure, and name of the value including its class or system, such as
+        ``"recall[sick]"``.
     """
     if not isinstance(floor, Mapping):
         return floor
@@ -1111,11 +1114,11 @@ def _check_tolerance(size, measure):
 
 
 class NotMonitoredError(ValueError):
-    """A limit is for a measure that is not monitored."""
+    """Raised if a limit is given for a measure that is not monitored."""
 
 
 def _limits(noun, limits, measures, check):
-    """Return the limits by the names of the monitored measures."""
+    """Return the limits, keyed by the names of the monitored measures."""
     names = [measure.__name__ for measure in measures]
     by_name: dict[str, float] = {}
     for alias, size in limits.items():
@@ -1236,7 +1239,7 @@ def prob_worse(
         Name or function of the measure. Worse means lower, or higher if its ``lower_is_better`` is
         True.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts of each.
+        Prior pseudo-counts, the same for both.
 
     Examples
     --------
@@ -1263,8 +1266,8 @@ def _prob_worse(current: Distribution, earlier: Distribution, lower_is_better: b
 
     The distribution of the difference is used if it is known. Otherwise the probability is the mean
     of F(Q(Phi(z))) over a standard normal z, with F the current distribution function and Q the
-    earlier quantile function. Distributions without accurate tails (draws and quadratures) use a
-    normal approximation of the difference.
+    earlier quantile function. If the tails are not accurate (draws and quadratures), the difference
+    is approximated by a normal distribution.
     """
     difference = current.minus(earlier)
     if difference is not None:
@@ -1279,7 +1282,7 @@ def _prob_worse(current: Distribution, earlier: Distribution, lower_is_better: b
 
 
 def _below(distribution: Distribution, floor: Any) -> np.ndarray:
-    """Return the probability that a measure is at most a floor, also far out in the tail."""
+    """Return the probability that a measure is at most a floor, which may be far in the tail."""
     if distribution.accurate_tails:
         sizes = np.unique(np.asarray(floor)[np.isfinite(floor)])
         below: Any = np.nan

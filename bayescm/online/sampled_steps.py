@@ -20,7 +20,7 @@ from bayescm.posteriors.base import LabelTemplate, Posterior
 
 class SampledSteps(Posterior):
     """
-    Posterior of ratings, votes or probabilities for each leading index of pattern counts.
+    Posterior for each leading index of counts of patterns: ratings, votes or probabilities.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class SampledSteps(Posterior):
 
     @property
     def values_per_draw(self) -> int:
-        """Number of cells over all steps."""
+        """Number of measure values per draw over all steps."""
         return 1 + self.template.size  # the steps are sampled one by one
 
     def classes_of(self, measure: Any) -> np.ndarray | None:
@@ -109,7 +109,7 @@ class SampledSteps(Posterior):
         of: str = "parameter",
         n: Any = None,
     ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, ..., raters, [C])."""
+        """Sample several measures jointly, each (size, ..., raters, [C])."""
         drawn = [member.draw_in_parts(measures, size, rng, of=of, n=n) for member in self.members]
         return [self._shaped(np.stack(each, axis=1), 1) for each in zip(*drawn, strict=True)]
 

@@ -12,7 +12,7 @@ PARTS_OF_TIME = {"hour": "hour", "weekday": "day_of_week", "day": "day", "month"
 
 
 def check_season(season: Any) -> Any:
-    """Raise an error if a season is neither a number, a part of the time nor phases by batch."""
+    """Return a season, or raise an error unless it is a number, part of the time, or phases."""
     if season is None or isinstance(season, pd.Series | dict):
         return season
     if isinstance(season, str):

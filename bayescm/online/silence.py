@@ -38,9 +38,9 @@ def check_silence(silence: Any) -> np.timedelta64:
     Raises
     ------
     ValueError
-        If it is not a positive duration.
+        If the duration is invalid or not positive, or has no unit.
     TypeError
-        If it is a number, which has no unit.
+        If the argument is neither a string nor a timedelta.
     """
     todo = "pass `silence='26h'`"
     if isinstance(silence, bool) or not isinstance(silence, str | timedelta | np.timedelta64):

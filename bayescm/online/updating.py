@@ -6,8 +6,8 @@ The cells of a table have the conjugate prior Dirichlet(concentration). With the
 
     Dirichlet(concentration + n),       n  <-  forgetting * n + batch.
 
-Without forgetting, it does not depend on the order of the batches or on how they are split. The
-posterior of batches of other types is the default posterior of their sums (`posterior_of`).
+Without forgetting, the posterior does not depend on the order of the batches or on how they are
+split. For batches of other types, it is the default posterior of their sums (`posterior_of`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,8 @@ from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import check_kind, check_prob, check_whole, fail
 
 _COORDS = (*CELLS, "positive")  # coordinates of a state
-# Most steps with bounds accurate to 1e-6. A thousand such steps would take about ten seconds.
+# Largest number of steps with bounds accurate to 1e-6. A thousand such steps would take about ten
+# seconds.
 _EXACT = 100
 
 
@@ -61,7 +62,8 @@ def update(
         A batch. Leading dimensions, such as ``classifier``, are updated independently in one call.
     forgetting : float, default 1
         Factor in (0, 1] that multiplies the evidence so far. The prior is not discounted. After
-        many batches of n examples, the evidence is worth ``n / (1 - forgetting)`` examples.
+        many batches of n examples, the evidence has the weight of ``n / (1 - forgetting)``
+        examples.
 
     Returns
     -------
@@ -184,7 +186,7 @@ def intervals(
     accuracy: float | None = None,
 ) -> xr.Dataset:
     """
-    Return posterior intervals of measures at a state, for all its members.
+    Return posterior intervals of measures, for all members of a state.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ from bayescm.online.ledger import (
 from bayescm.validate import check_choice, fail
 
 _ROWS_AT_ONCE = 5000  # rows in memory while copying
-_MOST_NAMED = 5  # largest number of damaged entries to name
+_MOST_NAMED = 5  # maximum number of damaged entries to list
 
 
 def verify(store: str | os.PathLike | Ledger) -> pd.DataFrame:
@@ -61,8 +61,8 @@ def verify(store: str | os.PathLike | Ledger) -> pd.DataFrame:
         - ``entries``: the number of entries.
         - ``head``: the hash of the last entry, which depends on all entries. Keep a copy of it to
           detect a ledger that was reset to an earlier state.
-        - ``whole``: whether all entries are intact.
-        - ``damage``: the damaged batches.
+        - ``whole``: whether all entries and the database are intact.
+        - ``damage``: the damaged batches, and faults of the database.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def restore(path: str | os.PathLike, store: str | os.PathLike) -> pd.DataFrame:
     Parameters
     ----------
     path : str or path
-        Backup from `backup`, or any other intact ledger in a file.
+        Backup from `backup`, or any other intact ledger.
     store : str or path
         Address of the new ledger: a new file, or an empty PostgreSQL database.
 
@@ -296,10 +296,9 @@ def roll_up(
     path : str or path
         Name of a new file for the ledger. Use `restore` to move it to PostgreSQL.
     before : datetime, datetime64 or str
-        Moment before which batches are summed, by time of observation. In UTC unless it has a time
-        zone.
+        Batches observed before this moment are summed. In UTC unless it has a time zone.
     by : {"day", "month", "year"}, default "month"
-        Period, in UTC, that becomes one batch of the new ledger.
+        Period, in UTC, whose batches are summed into one batch of the new ledger.
 
     Returns
     -------
@@ -317,10 +316,11 @@ def roll_up(
     The new ledger starts with the current classes, including renamed and added ones. Their former
     names and the entries that changed them are dropped.
 
-    Corrected batches and acknowledgements of alarms are not copied. ``forgetting`` and ``window``
-    count batches, so results stay the same only if they do not reach back to the summed batches.
-    The names of summed batches are lost, so sending one of them again would count it twice.
-    ``recorded_at`` is the creation time of the new ledger, in the old order.
+    Corrected batches, acknowledgements of alarms and deliveries to hooks are not copied.
+    ``forgetting`` and ``window`` count batches, so results stay the same only if they do not reach
+    back to the summed batches. The names of summed batches are lost, so sending one of them again
+    would count it twice. ``recorded_at`` is the creation time of the new ledger for all batches,
+    which keep their order.
 
     Examples
     --------

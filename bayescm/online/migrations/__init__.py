@@ -1,1 +1,1 @@
-"""The schema of the ledger, for Alembic: `env` and one file in `versions` for each revision."""
+"""Schema of the ledger, for Alembic: `env`, and one file in `versions` per revision."""

@@ -1,10 +1,10 @@
-"""What Alembic runs: the revisions that a ledger lacks, in the transaction that it is given."""
+"""Environment of Alembic, which applies missing revisions in the transaction of the caller."""
 
 from alembic import context
 
 context.configure(
     connection=context.config.attributes["connection"],
-    version_table="bayescm_version",  # a server may hold another program's alembic_version
+    version_table="bayescm_version",  # a server may contain another program's alembic_version
 )
 with context.begin_transaction():
     context.run_migrations()

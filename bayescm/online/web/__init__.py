@@ -1,7 +1,7 @@
 """
 Dashboard of a ledger: web pages for people, and metrics for Prometheus.
 
-The extra ``serve`` is imported when one of these functions is called.
+The packages of the extra ``serve`` are imported when one of these functions is called.
 """
 
 import os
@@ -37,8 +37,8 @@ def dashboard(
         Secret that is required to acknowledge alarms, at least 16 characters. Without a token, the
         dashboard is read-only.
     hosts : sequence of str
-        Host names that requests may use. By default those of the local machine. Pass ``["*"]`` to
-        allow all.
+        Host names that requests may use. By default the names of the local machine. Pass ``["*"]``
+        to allow all.
     **settings
         Settings for all classifiers:
 

@@ -71,7 +71,7 @@ def _parts(measures: pd.DataFrame) -> list[str]:
 
 
 def _challenge_families(states: list[ChallengeState]) -> Iterator[GaugeMetricFamily]:
-    """Yield the families of the challenges, with only the problem of invalid challenges."""
+    """Yield the families of the challenges. Invalid ones appear only in the family `problem`."""
     judged = [state for state in states if not state.problem]
     decided = [state for state in judged if state.is_decided]
     decisions = {decision: partial(_is, decision) for decision in (GO_ON, PROMOTE, FUTILE)}

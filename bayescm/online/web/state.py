@@ -1,7 +1,7 @@
 """
 State of the dashboard: the current results of each classifier and challenge of a ledger.
 
-Results are cached and recomputed only if the ledger has changed.
+Results are cached and recomputed only if the ledger has changed or a batch has become overdue.
 """
 
 import threading
@@ -172,7 +172,7 @@ class DashboardState:
 
     def _classifier_state(self, name, last):
         monitor = self.monitor(name)
-        # If the entries cannot be read, corrected batches count for the latest time.
+        # If the entries cannot be read, the latest time may be the time of a corrected batch.
         state = ClassifierState(name, last.batches, latest=last.latest[:19] + "Z")
         rules = self.rules_of(name)
         try:

@@ -1,6 +1,6 @@
 """
 One file for each revision of the schema.
 
-A revision that has been released is never edited, and imports nothing of the package, so that it
-makes the same tables for ever.
+The code of a released revision is never edited and imports nothing from the package, so that it
+always creates the same tables.
 """

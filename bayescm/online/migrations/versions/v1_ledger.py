@@ -9,24 +9,24 @@ revision, down_revision = "1", None
 
 
 def upgrade() -> None:
-    """Make the tables, their index and their triggers."""
+    """Create the tables, their index and their triggers."""
     _append_only(
         "bayescm_ledger",
-        # One row for each revision that this ledger has been brought to; the last is its header.
+        # One row for each revision of this ledger so far. The last row is the current header.
         sa.Column("revision", sa.Text, primary_key=True),
-        # Hash of the statements that made all tables and triggers; NULL on a server.
+        # Hash of the statements that created all tables and triggers. NULL in PostgreSQL.
         sa.Column("seal", sa.Text),
         keys=[("revision",)],
     )
     _append_only(
         "bayescm_classifiers",
-        # A classifier, or a challenge between two.
+        # Name of a classifier, or of a challenge between two classifiers.
         sa.Column("classifier", sa.Text, primary_key=True),
-        # What its batches are (counts, forecasts, paired_outcomes), and the version of the form
-        # in which the description is written.
+        # Type of the batches (such as counts or paired_outcomes), and the version of the format of
+        # the description.
         sa.Column("encoding", sa.Text, nullable=False),
         sa.Column("encoding_version", sa.Integer, nullable=False),
-        # JSON of what all batches share, such as the labels of the classes.
+        # JSON of the facts that all batches share, such as the labels of the classes.
         sa.Column("description", sa.Text, nullable=False),
         keys=[("classifier",)],
     )
@@ -36,23 +36,24 @@ def upgrade() -> None:
         sa.Column("entry", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("batch_id", sa.Text, nullable=False),
         sa.Column("at", sa.Text, nullable=False),
-        # Type and version of the payload: entries of one classifier may be of several versions.
+        # Type and version of the payload. Versions may differ between entries of one classifier.
         sa.Column("encoding", sa.Text, nullable=False),
         sa.Column("encoding_version", sa.Integer, nullable=False),
-        # JSON of the evidence; of counts and forecasts their cells, one list for each true class.
+        # JSON of the evidence. For counts and forecasts: the cells, one list per actual class.
         sa.Column("payload", sa.Text, nullable=False),
-        # The batch that this one replaces, which no longer counts.
+        # Batch that this one replaces.
         sa.Column("supersedes", sa.Text),
         sa.Column("recorded_at", sa.Text, nullable=False),
-        # Of the batches that count after this entry: the sum of their payloads (NULL where it is
-        # not exact), their number, and the latest time of observation.
+        # For the current batches after this entry: the sum of their payloads (NULL if it is not
+        # exact) and their number. Then the latest time of observation in all entries so far.
         sa.Column("total", sa.Text),
         sa.Column("batches", sa.BigInteger, nullable=False),
         sa.Column("latest", sa.Text, nullable=False),
         sa.Column("hash", sa.Text, nullable=False),
         keys=[("classifier", name) for name in ("entry", "batch_id", "supersedes")],
     )
-    # A second way to the end of each chain, so that no one damaged page can hide it.
+    # This index is a second way to find the end of each chain, so that a single damaged page cannot
+    # hide it.
     op.create_index("bayescm_hashes", "bayescm_batches", ["classifier", "entry", "hash"])
     _append_only(
         "bayescm_acknowledgements",
@@ -71,11 +72,12 @@ def upgrade() -> None:
         sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
         *_alarm(),
         sa.Column("hook", sa.Text, nullable=False),
-        # Which attempt to hand the alarm to the hook this is, from 1.
+        # Number of the attempt to send the alarm to the hook, starting at 1.
         sa.Column("attempt", sa.Integer, nullable=False),
-        # "started", recorded before the attempt. What comes of it may be a further row.
+        # "started" is recorded before the attempt. Its result, "delivered" or "failed", is a
+        # separate row.
         sa.Column("outcome", sa.Text, nullable=False),
-        # Where an attempt has failed, the time of the next; NULL where there is to be none.
+        # Earliest time of the next attempt after a failure. NULL if there is none.
         sa.Column("next_try", sa.Text),
         sa.Column("recorded_at", sa.Text, nullable=False),
         sa.Column("hash", sa.Text, nullable=False),
@@ -90,17 +92,17 @@ def _classifier():
 
 
 def _alarm():
-    """Return the columns that say which alarm a note is about."""
+    """Return the columns that identify the alarm of a note."""
     return [
         *[sa.Column(name, sa.Text, nullable=False) for name in ("batch_id", "rule", "measure")],
-        # The batch at which the incident began that the alarm is part of; NULL where alarms are
-        # not grouped into incidents.
+        # Batch that opened the incident of the alarm. NULL if alarms are not grouped into
+        # incidents.
         sa.Column("incident", sa.Text),
     ]
 
 
 def _append_only(table: str, *columns: sa.Column, keys: Sequence[Sequence[str]]) -> None:
-    """Make a table in which no row can be changed, deleted or replaced; it has no two of a key."""
+    """Create a table with unique keys whose rows cannot be changed, deleted or replaced."""
     primary = [column.name for column in columns if column.primary_key]
     unique = [sa.UniqueConstraint(*key) for key in keys if list(key) != primary]
     op.create_table(table, *columns, *unique)
@@ -120,7 +122,7 @@ def _append_only(table: str, *columns: sa.Column, keys: Sequence[Sequence[str]])
             f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
             f"BEGIN SELECT RAISE(ABORT, '{refusal}'); END"
         )
-    # INSERT OR REPLACE deletes rows without a DELETE.
+    # INSERT OR REPLACE deletes rows without firing the DELETE trigger.
     equal = [" AND ".join(f"{name} = NEW.{name}" for name in key) for key in [("rowid",), *keys]]
     taken = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE {each})" for each in equal)
     op.execute(
