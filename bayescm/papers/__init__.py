@@ -2,9 +2,8 @@
 Replications of the experiments of five published works, with the published figures.
 
 Each work is a module that is loaded on first use (``bayescm.papers.wang_li``). Its tables are
-listed in ``TABLES``, and its function ``table`` returns one of them. `run_paper` runs a table by
-the names used on the command line. The published figures of each work are in the CSV file with its
-name.
+listed in ``TABLES``, and its function ``table`` returns one of them. `run_paper` accepts the names
+used on the command line. Published figures are in the CSV file with the name of the work.
 """
 
 from collections.abc import Callable
@@ -43,12 +42,11 @@ def run_paper(
     Parameters
     ----------
     name : {"caelen", "caelen-sequential", "thesis", "wang-2015", "wang-li", "yuan-jiang"}
-        The work.
         Name of the work.
     table : str, optional
-        One of its tables. By default all tables, concatenated.
+        Name of a table of the work. By default all tables, concatenated.
     case : int, optional
-        Case of the table. By default all cases.
+        Number of the case in the table. By default all cases.
     replications : int
         Number of data sets simulated for each case.
     jobs : int or str
@@ -58,8 +56,8 @@ def run_paper(
     data : str, optional
         Folder of the data files, for tables that need them.
     out : path, optional
-        File of the table, ``.csv`` or ``.parquet``. The folder ``<out>.journal`` stores the
-        finished replications, from which the same call resumes.
+        File for the table, ``.csv`` or ``.parquet``. Finished replications are stored in the folder
+        ``<out>.journal``, so that the same call resumes an interrupted run.
     progress : bool
         Whether to show a progress bar with the remaining time.
 
@@ -127,8 +125,8 @@ def run_experiment(
     """
     Return the table of an experiment.
 
-    ``options`` are the jobs, the journal and the progress bar. A `Repeated` experiment ignores
-    them, because it is simulated in this process.
+    ``options`` specify the jobs, the journal and the progress bar. They have no effect on a
+    `Repeated` experiment, which is simulated in this process.
     """
     if isinstance(experiment, Repeated):
         return experiment.run(case, replications=replications, seed=seed)
@@ -146,7 +144,7 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame, on: list[str]) -> pd.DataFr
     return ours.merge(renamed, how="left", on=on)
 
 
-# Columns that identify a row of a table, and half a unit of the last printed digit.
+# Columns that identify a row of a table, and half a unit of the last printed digit of each figure.
 IDENTIFIERS = ("table", "case", "learner", "measure", "method", "delta")
 ROUNDING = {"doc": 0.0005, "il": 0.0005, "center": 0.005}
 
@@ -168,7 +166,7 @@ def gaps(
     replications : int
         Number of replications in the paper.
     reason : callable
-        Function from a row of the result to the known reason of the difference.
+        Function that returns the known reason for the difference, given a row of the result.
     largest : float, default 3
         Threshold in standard errors of the difference, which include both simulations and rounding.
 

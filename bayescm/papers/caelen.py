@@ -7,12 +7,13 @@ uncertainty of the parameter and of a new sample, and a bootstrap draw only the 
 their standard deviations therefore tends to the square root of two.
 
 "tables 2 and 3" apply Algorithm 3 to the 16 data sets. It estimates how often the value in a second
-test set of the same size is within the interval computed from the first one. This is the purpose of
-the predictive distribution, whereas the bootstrap interval is too short by the same square root.
+test set of the same size is within the interval computed from the first one. The predictive
+distribution is meant for this purpose, whereas the bootstrap interval is too short by a factor of
+the square root of two.
 
 The F1 and G-score in the paper refer to the *other* class, not the one named in its Table 1. With
-the named class, the averages of F1 differ by up to 0.8; with the other class, they differ by 0.02.
-In the column of averages, however, the G-score is the MCC.
+the named class, the averages of F1 differ from the published ones by up to 0.8; with the other
+class, they differ by 0.02. In the column of averages, however, the G-score is the MCC.
 
 "figure 4" shows how often F1 takes each value in the second test set, compared with the draws based
 on the first one, for the data sets 6 and 13.
@@ -69,8 +70,8 @@ def predictive_draws(cells: np.ndarray, size: int, rng: np.random.Generator) -> 
     """
     Draw matrices of the next test set at concentration 0, as in Algorithm 1 of the paper.
 
-    The posterior is improper, and a cell without counts has probability 0. In the rest of this
-    package this is an error.
+    If a cell has no counts, the posterior is improper, and the probability of the cell is 0. The
+    rest of this package treats improper posteriors as errors.
     """
     gammas = rng.standard_gamma(cells.ravel().astype(float), (size, cells.size))
     theta = gammas / gammas.sum(1, keepdims=True)
@@ -93,7 +94,7 @@ SCALES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 def figure_3(size: int = 100_000, seed: int = 0, scales: Any = SCALES) -> pd.DataFrame:
     """
-    Return the spread of the MCC of model A, scaled by a factor, for both methods.
+    Return the spread of the MCC of model A for both methods, by scale factor of the matrix.
 
     Returns
     -------
@@ -141,7 +142,8 @@ SETS: dict[int, tuple[str, int, str, tuple[int, ...]]] = {
     13: ("sonar", 60, "M", ()),
     14: ("cmc", 9, "1", ()),
     15: ("haberman", 3, "2", ()),
-    # V4 is the educational level. The name (V1) is not a feature, and V6 is the class.
+    # V4, the educational level, is predicted. V6, the class in the archive, is a feature. V1 is a
+    # name.
     16: ("hayes_roth", 3, "1", (0,)),
 }
 # The R package used in the paper grows 500 trees. With 100, lengths agree with the published ones.
@@ -161,7 +163,7 @@ def read_set(number: int, folder: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _numbers(column):
-    """Convert a column to numbers with -1 for missing values. Columns of words are unchanged."""
+    """Convert a column that is over 90% numeric to numbers, with -1 for missing values."""
     numbers = pd.to_numeric(column, errors="coerce")
     return numbers.fillna(-1.0) if numbers.notna().mean() > 0.9 else column
 

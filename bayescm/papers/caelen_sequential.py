@@ -2,10 +2,10 @@
 Algorithm 4 and figure 5 of Caelen (2017): a forest evaluated on 300 batches of 100 examples.
 
 After every batch, the paper computes "10%" intervals of the MCC. It reports that after 150 batches
-they contain the true value about 90% of the time, but a 10% interval contains it 10% of the time.
-The published figure is reproduced if the interval refers to the MCC *of the next 100 examples*
-(Algorithm 1) but is compared with the true MCC. As data accumulate, its centre approaches the true
-value, but its width remains that of 100 examples. This module includes both intervals.
+they contain the true value about 90% of the time, although 10% intervals should contain it 10% of
+the time. The published figure is reproduced if the interval refers to the MCC *of the next 100
+examples* (Algorithm 1) but is compared with the true MCC. As data accumulate, its centre approaches
+the true value, but its width remains that of 100 examples. This module includes both intervals.
 
 The true value is computed, not simulated. The predictions of the forest and the class probability
 are functions on a square, which are integrated on a grid. Given the cell probabilities, the batches
@@ -81,7 +81,7 @@ def _measure_after(step):
 def of_the_truth(
     counts: xr.DataArray, *, prob: float, concentration: float
 ) -> Mapping[str, np.ndarray]:
-    """Return equal-tailed posterior intervals of the true MCC (NaN without proper posterior)."""
+    """Return equal-tailed posterior intervals of the true MCC (NaN for improper posteriors)."""
     ends = {}
     for step, cells in zip(counts["step"].values, counts.values, strict=True):
         ends[_measure_after(step)] = np.full(2, np.nan)
@@ -137,7 +137,7 @@ def table(
     case : int, optional
         The only case is 1.
     data : None
-        The experiment needs no data files.
+        Not used, because the experiment needs no data files.
     **options
         ``replications``, ``seed``, ``jobs``, ``journal`` and ``progress`` of
         `bayescm.simulation.Experiment.run`.

@@ -52,7 +52,8 @@ class Gaussians:
     scale : float
         Variance of every feature in the positive class (1 in the other class).
     balanced : bool
-        Whether samples have equal or random numbers of examples in both classes.
+        Whether samples contain the same number of examples of both classes. Otherwise, the numbers
+        are random.
     swapped : bool
         Whether the standard normal class is the positive class instead.
     """
@@ -86,10 +87,11 @@ class Rows:
         Letters A to M against N to Z, or gamma rays against an equal number of hadrons (13,376
         rows).
     folder : str
-        Folder of the files ``letter.csv.gz`` and ``magic.csv.gz``, compressed copies of the
-        archive's.
+        Folder of the files ``letter.csv.gz`` and ``magic.csv.gz``, compressed copies of the files
+        in the archive.
     balanced : bool
-        Whether samples have exactly the class proportions of the population, or random ones.
+        Whether samples have exactly the class proportions of the population. Otherwise, the
+        proportions are random.
     """
 
     name: str
@@ -123,14 +125,14 @@ def read_rows(name: str, folder: str | None) -> tuple[np.ndarray, np.ndarray]:
     if name == "letter":
         return table.iloc[:, 1:].to_numpy(float), (table[0] <= "M").to_numpy(int)
     classes = (table.iloc[:, -1] == "g").to_numpy(int)
-    # The paper has 13,376 examples, which is twice the number of hadrons.
+    # The paper uses 13,376 examples, which is twice the number of hadrons.
     gammas = np.random.default_rng(0).choice(np.flatnonzero(classes == 1), 6688, replace=False)
     balanced = np.concatenate([gammas, np.flatnonzero(classes == 0)])
     return table.iloc[balanced, :-1].to_numpy(float), classes[balanced]
 
 
 def find_file(name: str, source: str, folder: str | None) -> Path:
-    """Return the path of a data file in a folder or its ``uci``."""
+    """Return the path of a data file in a folder or in its subfolder ``uci``."""
     for directory in [] if folder is None else [Path(folder), Path(folder) / "uci"]:
         if (directory / name).exists():
             return directory / name
@@ -147,9 +149,9 @@ class PrunedTree(DecisionTreeClassifier):
     """
     Classification tree with the default settings of R's rpart.
 
-    A node is split if it has at least 20 examples, and a leaf has at least 7. Subtrees that save
-    less than 1% of the errors of the root per leaf are pruned (cost complexity in training errors,
-    whereas scikit-learn uses impurity).
+    Only nodes with at least 20 examples are split, and leaves contain at least 7 examples. Subtrees
+    that save less than 1% of the errors of the root per additional leaf are pruned. This cost
+    complexity is based on training errors, whereas scikit-learn uses impurity.
 
     References
     ----------
@@ -210,7 +212,7 @@ class PrunedTree(DecisionTreeClassifier):
 
 
 class Perceptron(MLPClassifier):
-    """One hidden layer of five units, trained for 100 steps, without a convergence warning."""
+    """One hidden layer of five units, trained for at most 100 steps, without warnings."""
 
     def __init__(self, *, random_state: Any = None):
         super().__init__(
@@ -303,7 +305,7 @@ class CrossValidation:
 
 
 def cross_validate(rng: np.random.Generator, design: CrossValidation) -> tuple[Any, None]:
-    """Return the fold counts of a new sample, for one design or a mapping of several designs."""
+    """Return the fold counts of a new sample, as a mapping from designs if there are several."""
     features, classes = design.population.sample(rng, design.size)
     counts = {}
     for name in design.designs:

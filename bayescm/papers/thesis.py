@@ -98,8 +98,8 @@ def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFra
     """
     Return the exact coverage of the equal-tailed interval for F1.
 
-    The thesis varies precision and recall separately and drops pairs that no matrix has. Here, the
-    n examples that are positive or predicted positive are true positives or errors, and F1
+    The thesis varies precision and recall separately and drops pairs that no matrix can have. Here,
+    the n examples that are positive or predicted positive are true positives or errors, and F1
     depends only on these. The share of true positives among them is the Jaccard index F / (2 - F).
 
     Parameters
@@ -132,7 +132,7 @@ def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFra
 
 # Dependent examples: images with dependent pixels. With probability ``stay``, the true class of a
 # pixel is repeated from the preceding one. Otherwise it is drawn independently. The same holds for
-# whether the prediction is correct. For 0, all pixels are independent.
+# whether the prediction is correct. If ``stay`` is 0, all pixels are independent.
 
 STAY = (0.5, 0.7, 0.8, 0.9, 0.95)
 POSITIVES = 0.4  # share of positive pixels
@@ -142,7 +142,7 @@ ACCURACY = 0.8  # accuracy of the classifier
 def dependent_images(
     rng: np.random.Generator, stay: float, *, images: int = 20, pixels: int = 100
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Draw counts with dimensions group (images) and batch (all pixels, and every tenth)."""
+    """Draw counts with dimensions group (images) and batch (all pixels, or every tenth)."""
     actual = markov_chains(rng, POSITIVES, stay, (images, pixels))
     right = markov_chains(rng, ACCURACY, stay, (images, pixels))
     answer = np.where(right, actual, ~actual)
@@ -227,8 +227,9 @@ def table(
     ----------
     name : {"5", "6", "dependent"}
     case : int, optional
-        For "5" and "6", the index of the number of examples in `SIZES`, from 1. For "dependent",
-        the index in `STAY` of the probability that a pixel repeats the preceding one.
+        For "5" and "6", the position of the number of examples in `SIZES`, starting at 1. For
+        "dependent", the position in `STAY` of the probability that a pixel repeats the preceding
+        one.
     data : None
         Not used, because no table needs data files.
     **options

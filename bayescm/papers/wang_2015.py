@@ -89,7 +89,7 @@ REAL = {7: 200, 8: 600}
 
 
 def student(counts: Mapping[str, Any], *, folds: str, method: str) -> Mapping[str, Any]:
-    """Return the t interval from the folds of a design, not clipped. Folds with 0/0 count as 0."""
+    """Return the unclipped t interval from the folds of a design, with 0 for folds with 0/0."""
     return {"f1": fold_t(counts[folds], "f1", method=method, undefined="zero").values}
 
 
@@ -153,7 +153,7 @@ def table(
     name : str
         Table "2" or "3" (skewness of F1, exact), or "4" to "8" (degrees of confidence and lengths).
     case : int, optional
-        Case of the table. By default all cases.
+        Number of the case in the table. By default all cases.
     data : str, optional
         Folder of the data files, for Tables 7 and 8.
     **options

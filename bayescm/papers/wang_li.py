@@ -67,7 +67,8 @@ DISCOUNTED = {1: (7, 1), 2: (7, 3), 3: (9, 1)}
 OMEGAS = tuple(round(0.1 + 0.05 * step, 2) for step in range(19))
 # Table 3: shift and scale of the second class.
 POINTS = {1: (1, 2), 2: (1, 0.1), 3: (0.2, 3)}
-# Remark 4: number of features and kernel width. With the published five, it is not degenerate.
+# Remark 4: number of features and kernel width. With five features, as published, the case is not
+# degenerate.
 PERFECT = {1: (5, 0.5), 2: (100, None)}
 
 
@@ -95,7 +96,7 @@ def design(table: int, case: int, data: str | None = None) -> CrossValidation:
         return CrossValidation(Rows(name, data), LEARNERS[case - 1], size)
     learner, size, features, shift, scale = SIMULATED[table, case]
     # The published lengths identify the kernel: Gaussian of this width with five features, almost
-    # linear with 200 and 300. With the latter, the standard normal class is the positive one.
+    # linear with 200 and 300. In the latter cases, the standard normal class is the positive one.
     gamma = 0.5 if learner == "svm" else None
     population = Gaussians(features, shift, scale, swapped=learner == "linear svm")
     return CrossValidation(population, learner, size, gamma=gamma)
@@ -115,7 +116,7 @@ def averaged(counts: xr.DataArray) -> Mapping[str, Any]:
 
 
 def student(counts: xr.DataArray, *, method: str) -> Mapping[str, Any]:
-    """Return the t intervals (equations 3.10 to 3.13). Folds with 0/0 count as 0."""
+    """Return the t intervals (equations 3.10 to 3.13), with 0 for folds with 0/0."""
     return {name: fold_t(counts, name, method=method, undefined="zero").values for name in MEASURES}
 
 
@@ -206,7 +207,7 @@ def table(
         ``best`` marks the shortest interval that still covers 95%), or "remark-4" (a classifier
         without errors).
     case : int, optional
-        Case of the table. By default all cases.
+        Number of the case in the table. By default all cases.
     data : str, optional
         Folder of the data files.
     **options

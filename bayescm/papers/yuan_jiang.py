@@ -2,10 +2,10 @@
 Simulations of Yuan & Jiang (2025): joint intervals for several rules and measures.
 
 Each rule is trained once. The population is then a table of joint outcomes (the true class and the
-predictions of all rules) with known probabilities, from which test sets are drawn. The F measure of
-the paper is F0.5, because its tables are inconsistent for any other F. The first population is
-one-dimensional and integrated on a grid. Only in one dimension does a forest behave like one
-nearest neighbour.
+predictions of all rules) with known probabilities, from which test sets are drawn. The F measure is
+taken to be F0.5, because the tables of the paper are inconsistent with any other F. The first
+population is one-dimensional and integrated on a grid. Only in one dimension does a forest behave
+like one nearest neighbour.
 
 References
 ----------
@@ -90,7 +90,7 @@ class Population:
 @cache
 def population(source: str, rules: int, data: str | None = None, seed: int = 0) -> Population:
     """
-    Return a population, with rules trained from the seed.
+    Return a population, with rules trained using the seed.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def joint_coverage(
     """
     Return the joint coverage and the length of intervals.
 
-    There is one row for every rule and for all rules, and every method. ``doc`` is the share of
-    test sets in which all intervals of the set contain the true values, with standard error
+    There is one row per method for each rule, and for all rules together. ``doc`` is the share of
+    test sets in which all intervals of the row contain the true values, with standard error
     ``doc_se``. ``il`` is the average length, and ``relative_il`` the length relative to the true
     value. The method ``posterior`` denotes simultaneous credible intervals.
     """

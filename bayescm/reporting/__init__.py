@@ -96,6 +96,8 @@ def report(
     ValueError
         If the path is not writable or has an unknown suffix, if a measure is unknown, or if all
         measures are undefined. In these cases, no file is written.
+    ImportError
+        If a required extra is not installed.
 
     Examples
     --------

@@ -13,9 +13,9 @@ from bayescm.evidence.counts import CELLS
 from bayescm.measures.display_names import display_label, display_name
 from bayescm.reporting.sections import Section
 
-# Classes with fewer examples than this are named.
+# Classes with fewer examples than this are named in a caution.
 FEW = 20
-_SHUFFLES = 4000  # number of random assignments of errors to folds
+_SHUFFLES = 4000  # number of random assignments of errors to folds, groups or batches
 _RARE = 0.01  # p-value below which a caution is added
 
 
@@ -41,7 +41,7 @@ def of_counts(
     prior : ndarray (..., C, C), optional
         Prior pseudo-counts, if there are any.
     apart : sequence of hashable
-        Dimensions over which the model does not pool, so that each member has the prior.
+        Dimensions over which the model does not pool, so that the prior applies to each member.
     paired : bool
         Whether classifiers are compared on the same examples.
     fixed : bool
@@ -144,7 +144,7 @@ def _heavy_prior(prior, counts, apart):
 
 
 def _heavy(weights, totals):
-    """Return name, weight and number of examples if a weight exceeds a tenth of the examples."""
+    """Return name, weight and number of examples of each weight above a tenth of the examples."""
     rows = []
     for index in np.argwhere((weights > totals / 10).values):
         where = dict(zip(totals.dims, index.tolist(), strict=True))
@@ -209,7 +209,7 @@ def _uneven(counts, dim):
 
 
 def _shuffle_test(counts, dim):
-    """Return how often permuted errors vary at least as much between parts as observed."""
+    """Return the p-value of a permutation test that all parts have the same error rate."""
     cells = counts.sum([name for name in counts.dims if name not in (*CELLS, dim)])
     cells = cells.transpose(dim, *CELLS).values
     sizes = cells.sum(axis=(1, 2)).round().astype(int)

@@ -19,13 +19,13 @@ from bayescm.reporting.sections import Picture, Section
 
 # With more classes, a plot of the matrix is illegible even with colours only.
 _LARGEST_MATRIX = 100
-# A plot with more rows is illegible.
+# Largest number of rows in a legible plot.
 MOST_ROWS = 24
 _MOST_PANELS = 6  # largest number of panels of densities
 
 
 def of_counts(batches, measures, interval, posterior, comparison=None) -> Section:
-    """Plot the measures, and whatever else the counts allow, including batches over time."""
+    """Plot the measures, and draw all other plots that the counts support."""
     section = Section("Pictures")
     counts = batches.sum("step") if "step" in batches.dims else batches
     mass = f"{100 * interval['prob']:.4g}% interval"
@@ -38,7 +38,7 @@ def of_counts(batches, measures, interval, posterior, comparison=None) -> Sectio
         alt = f"Differences between classifiers with their {mass}."
         figure = bcm.plot_differences(comparison, **plain)
         section.pictures.append(Picture("differences", alt, figure))
-    # As many measures as legible panels.
+    # Each measure requires one panel per classifier.
     most = max(1, _MOST_PANELS // counts.sizes.get("classifier", 1))
     single = [measure for measure in measures if _is_single(counts, measure)][:most]
     if single:
@@ -55,7 +55,7 @@ def of_counts(batches, measures, interval, posterior, comparison=None) -> Sectio
 
 
 def _groups_together(counts, posterior, interval):
-    """Plot groups of two classes as studies: in ROC space, and as a paired forest plot."""
+    """Plot groups with two classes like studies: in ROC space, and as a paired forest plot."""
     if not isinstance(posterior, HierarchicalGroups) or counts.dims != ("group", *CELLS):
         return []
     if len(classes(counts)) != 2 or positive(counts) is None:
@@ -209,7 +209,7 @@ def add_matrices(section, evidence, counts, posterior, interval):
 
 
 def _of_matrix(counts, keywords):
-    """Return the keywords of a matrix plot, which without a model shows plain proportions."""
+    """Return the keywords of a matrix plot. Without a model, it shows plain proportions."""
     of_model = {name: value for name, value in keywords.items() if name not in ASKED}
     if of_model:
         return keywords | {

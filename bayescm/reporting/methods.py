@@ -44,7 +44,7 @@ def of_counts(model: Any, prior: np.ndarray | None, seed: int, posterior: Any = 
 
 
 def of_fit(tree: xr.DataTree, prior: np.ndarray | None, posterior: Any) -> dict:
-    """Return the same facts for a fit, with diagnostics of its chains."""
+    """Return the model, prior, draws and versions of a fit, with diagnostics of its chains."""
     sizes, method = tree["posterior"].sizes, tree.attrs.get("sampling_method", "sampled")
     draws = f"{sizes['chain']} chains of {sizes['draw']} draws, {method}"
     if method != "nuts" and "sampling_method" in tree.attrs:
@@ -59,13 +59,13 @@ def covariates(keywords: Mapping[str, Any]) -> str:
     values = keywords.get("covariates")
     if not isinstance(values, Mapping):
         return ""
-    # Omit an uninformative decimal point.
+    # Whole numbers are shown without a decimal point.
     texts = {k: f"{v:.15g}" if isinstance(v, float) else str(v) for k, v in values.items()}
     return ", ".join(f"{display_dim(name)} {text}" for name, text in texts.items())
 
 
 def facts(model: str | Callable, seed: int) -> dict:
-    """Return the facts for a model with a specific prior: name, seed and versions."""
+    """Return the name, the seed and the versions for a model whose prior is not described."""
     return {"Model": _name(model), "Seed": seed} | versions()
 
 
@@ -209,8 +209,8 @@ def _sections_of(place, sections):
     ]
 
 
-# Places at which items are reported: the beginning of section titles, and words that the section
-# must contain.
+# Sections in which items are reported: possible beginnings of their titles, and words of which they
+# must contain one.
 _PLACES: dict[str, tuple[str, ...]] = {
     "evaluated": ("What was evaluated",),
     "no answer": ("What was evaluated",),

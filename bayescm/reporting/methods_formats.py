@@ -178,7 +178,7 @@ def _letter(match):
 
 def merged(*texts: str) -> str:
     r"""
-    Merge several BibTeX texts, with each work once.
+    Merge several BibTeX texts, keeping each work once.
 
     Raises
     ------

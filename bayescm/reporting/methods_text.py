@@ -152,8 +152,8 @@ def methods_paragraph(
     prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
         See `bayescm.interval`. Pass the same values as for the results in the paper.
     format : {"latex", "markdown", "text"}
-        Format of the text. Markdown has formulas in dollar signs and Pandoc citations. Plain text
-        has formulas in Unicode, and authors and years.
+        Format of the text. Markdown contains formulas in dollar signs and Pandoc citations. Plain
+        text contains formulas in Unicode, and cites authors and years.
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels.
 
@@ -169,7 +169,7 @@ def methods_paragraph(
     Raises
     ------
     ValueError
-        For the same reasons as `bayescm.report`.
+        If a measure is unknown, all measures are undefined, or no data set is given.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def _comparisons(recipes):
 
 
 def _is_drawn(table):
-    """Check whether the values of a summary or comparison come from random draws."""
+    """Return whether the values of a summary or comparison come from random draws."""
     return "draws" in table.attrs or any("draw" in str(how) for how in table.get("how", ()))
 
 
@@ -333,7 +333,7 @@ def _inside(sentence):
 
 
 def _models(words):
-    """Return the models named in the text, in order. The correlated t is its own posterior."""
+    """Return the models named in the text, in order, including the correlated t."""
     # A name after a dot belongs to a custom model and its module.
     names = re.findall(r"(?<![\w.])[a-z_]+\b(?!\.)", words.replace("correlated t", "correlated_t"))
     return [name for name in dict.fromkeys(names) if _file(name) is not None]
@@ -350,7 +350,7 @@ def _file(name):
 
 
 def _is_own(model):
-    """Check whether a model is a function outside the catalogue."""
+    """Return whether a model is a function outside the catalogue."""
     return callable(model) and not is_ours(model)
 
 
@@ -467,7 +467,7 @@ def _formula(text):
     return "\n".join(f"  {line}" for line in lines).rstrip(",.") + ","
 
 
-_KEY_WORD = re.compile("[a-z]{4}")  # of a title
+_KEY_WORD = re.compile("[a-z]{4}")  # first long word of a title, used in the key of a reference
 _WORK = re.compile(r"(?P<authors>.+?) \((?P<year>\d{4})\)\. (?P<title>.+?)\. (?P<rest>.+)")
 _IN_JOURNAL = re.compile(r"(?P<journal>.+?),? (?P<volume>\d+)(?:\(\d+\))?, (?P<pages>\d[\d-]*)\.?$")
 
@@ -483,14 +483,14 @@ def _references(text):
         rest, _, doi = match["rest"].partition("doi:")
         letters = unicodedata.normalize("NFD", match["authors"].split(",")[0].lower())
         surname = re.sub(r"[^a-z]", "", letters)
-        # An author may have several works in the same year.
+        # A word of the title distinguishes works of an author in the same year.
         word = next(filter(_KEY_WORD.match, match["title"].lower().split()), "")
         key = f"{surname}{match['year']}{re.sub('[^a-z]', '', word)}"
         authors = re.sub(r"(?<=\.)(?:,| &) (?=[A-Z])", " and ", match["authors"])
         fields = {"author": authors, "title": match["title"], "year": match["year"]}
         journal = _IN_JOURNAL.match(rest.strip())
         if journal:
-            name = journal["journal"].removeprefix("The ")  # inconsistent in references
+            name = journal["journal"].removeprefix("The ")  # omitted in some references
             fields |= (
                 journal.groupdict()
                 | {"journal": name}
@@ -505,7 +505,7 @@ def _references(text):
     return entries
 
 
-_CAPITAL = re.compile(r"[\w'-]*[A-Z][\w'-]*")  # a word with a capital
+_CAPITAL = re.compile(r"[\w'-]*[A-Z][\w'-]*")  # a word with a capital letter
 # BibTeX accents by Unicode combining character, and special letters.
 _ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0308": '"'}
 _ACCENTS |= {"\u030a": "r ", "\u030c": "v ", "\u0327": "c "}
@@ -528,7 +528,7 @@ def _bibtex(field, text):
 
 
 def _with_capitals(title):
-    """Protect the capitals of a title, which BibTeX styles would make small, by braces."""
+    """Protect the capitals of a title by braces, because BibTeX styles would lower-case them."""
     first, *rest = title.split(" ")
     words = [first if first[1:].islower() or len(first) == 1 else _CAPITAL.sub(r"{\g<0>}", first)]
     return " ".join(words + [_CAPITAL.sub(r"{\g<0>}", word) for word in rest])

@@ -60,7 +60,7 @@ def monitor_report(
     **rules: Any,
 ) -> Path:
     """
-    Write a report of the store of a monitor.
+    Write a report on one classifier in the store of a monitor.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class CountsMonitorRecipe(Recipe):
         return [uncertain(self.evidence, self.table, self.measures or [], self.prob, self.kind)]
 
     def facts(self) -> dict[str, Any]:
-        """Return the model and its default prior."""
+        """Return the model and its prior."""
         return methods.of_counts("dirichlet_multinomial", self.prior, self.random_seed)
 
     def cautions(self) -> Section:
@@ -239,7 +239,7 @@ class ItemScoresMonitorRecipe(CountsMonitorRecipe):
         self.pseudo_items = 0.5 if concentration is None else float(concentration)
 
     def items(self) -> xr.Dataset:
-        """Return all items of the current batches."""
+        """Return the items of all uncorrected batches, also before a change."""
         return self.monitor.item_scores()
 
     @cached_property
@@ -281,10 +281,10 @@ class ItemScoresMonitorRecipe(CountsMonitorRecipe):
 
 
 class MultilabelMonitorRecipe(ItemScoresMonitorRecipe):
-    """Batches of several labels: current values of the monitored ratios, and history."""
+    """Batches of multilabel examples: current values of the monitored ratios, and history."""
 
     def items(self) -> xr.Dataset:
-        """Return all examples of the current batches."""
+        """Return the examples of all uncorrected batches, also before a change."""
         return self.monitor.multilabel()
 
     def evaluation(self) -> Section:
@@ -305,10 +305,10 @@ class MultilabelMonitorRecipe(ItemScoresMonitorRecipe):
 
 
 class AttemptsMonitorRecipe(MultilabelMonitorRecipe):
-    """Batches of attempts: the mean share of right answers, now and over time."""
+    """Batches of attempts: current mean proportion of correct answers, and history."""
 
     def items(self) -> xr.Dataset:
-        """Return all items of the current batches."""
+        """Return the items of all uncorrected batches, also before a change."""
         return self.monitor.attempts()
 
     def evaluation(self) -> Section:
@@ -328,7 +328,7 @@ class ItemCountsMonitorRecipe(MultilabelMonitorRecipe):
     """Batches of item counts: current values of the monitored ratios, and history."""
 
     def items(self) -> xr.Dataset:
-        """Return all items of the current batches."""
+        """Return the items of all uncorrected batches, also before a change."""
         return self.monitor.item_counts()
 
     def evaluation(self) -> Section:
@@ -340,7 +340,7 @@ class ItemCountsMonitorRecipe(MultilabelMonitorRecipe):
 
 
 class PatternsMonitorRecipe(MultilabelMonitorRecipe):
-    """Batches of ratings, partly labelled examples, votes and the like."""
+    """Batches stored as patterns: ratings, partly labelled examples, votes and probabilities."""
 
     def __init__(
         self,
@@ -374,7 +374,7 @@ class PatternsMonitorRecipe(MultilabelMonitorRecipe):
         )
 
 
-# Names of models that differ from the names of their methods.
+# Names of models in the report, by type of batches, if they differ from the default model.
 _BY_BOOTSTRAP = {"probabilities": "the Bayesian bootstrap of the examples"}
 
 # Recipes by type of batches. Batches of patterns use `PatternsMonitorRecipe`.
@@ -436,7 +436,7 @@ def _doubts(table, chances, had_alarms):
 
 
 def _minutes(times):
-    """Format times to the minute, with missing times empty."""
+    """Format times to the minute, with empty strings for missing times."""
     return times.dt.strftime("%Y-%m-%d %H:%M").fillna("")
 
 

@@ -51,7 +51,7 @@ MARKDOWN = Markup(
     less="&lt; ",
     greater="&gt; ",
 )
-# Marks around bold numbers, which become runs of bold text. Labels cannot contain them.
+# Mark before and after bold numbers, which become runs of bold text. It is removed from labels.
 _BOLD = "\ue000"
 WORD = MARKDOWN._replace(
     escape=lambda text: str(text).replace(_BOLD, ""),

@@ -17,7 +17,11 @@ def progress(step: str) -> None:
 
 @contextmanager
 def showing_progress(show: bool | None) -> Iterator[None]:
-    """Show progress within the context and clear it afterwards. None: if interactive."""
+    """
+    Show progress within the context and clear it afterwards.
+
+    If `show` is None, progress is shown in terminals and notebooks only.
+    """
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -8,7 +8,7 @@ method        section
 ============= =============================================================================
 `evaluation`  What was evaluated: examples, classes, classifiers, design
 `summary`     Results for each measure
-`extras`      Sections of a single type, such as gaps between groups, or the judge
+`extras`      Sections specific to a type, such as gaps between groups, or the judge
 `differences` Comparison of classifiers, if there are several
 `advice`      What is uncertain, and which sample size would resolve it
 `pictures`    Plots
@@ -65,23 +65,24 @@ from bayescm.reporting.sample_size_advice import open_questions, uncertain
 from bayescm.reporting.sections import MANY_GROUPS, Picture, Section, Table
 from bayescm.validate import fail
 
-# With this many cells or more, fewer draws are taken, because a report would take minutes.
+# With more cells than this, fewer draws are taken, because a report would otherwise take minutes.
 _MANY_CELLS = 2_500
 _FEWER_DRAWS = 500
-# Dimensions that a report can describe, in addition to those that a model uses up.
+# Dimensions that a report can describe, in addition to those over which a model pools.
 _DIMS = ("fold", "repeat", "group", "classifier", "step")
-# Measures of raters with two classes and with more, and raters needed to detect dependent errors.
+# Default measures of raters with two classes and with more, and the number of raters needed to
+# detect dependent errors.
 _OF_TWO, _OF_MANY = ["prevalence", "recall", "specificity", "f1"], ["accuracy", "f1_macro"]
 _FEW_RATERS = 4
-# Default thresholds of net benefit, and largest number of classes in a calibration plot.
+# Default thresholds of net benefit, and largest number of classes or classifiers in a plot.
 _THRESHOLDS, _PANELS = (0.1, 0.2, 0.5), 11
 # Priors of votes, and largest numbers of systems for a matrix of all pairs and for a table of their
 # differences.
 _PRIORS_OF_VOTES, _SYSTEMS_IN_MATRIX, _FEW_SYSTEMS = ("spread", "first", "ties"), 60, 6
-# Largest number of labels that have separate rows.
+# Largest number of labels with separate rows.
 _LABELS = 30
 
-# Models for differences of classifiers, by outcomes, and their description in reports.
+# Models for differences between classifiers, with or without folds, and their descriptions.
 _PAIR_MODELS = {True: ("paired_folds", "correlated_t"), False: ("paired_outcomes",)}  # by folds
 _BY_CORRELATED_T = [
     "The intervals of single classifiers and of their differences come from two models. A single "
@@ -146,10 +147,10 @@ class Recipe:
     evidence, settings, keywords
         See `sections_of`.
     measures : list
-        Measures to report. Empty if none are requested and the type has a default.
+        Measures to report. Empty if none are requested and the defaults of the type are used.
     type : EvidenceType
     asked : dict
-        Arguments of `bayescm.summary` and `bayescm.compare`.
+        Arguments for `bayescm.summary` and `bayescm.compare`.
     """
 
     title = "What is known"
@@ -453,7 +454,7 @@ def _check_dims(counts, posterior):
 
 
 def _has_fixed_totals(posterior):
-    """Check whether class shares are fixed rather than estimated."""
+    """Return whether class shares are fixed rather than estimated."""
     name = posterior.resolve_estimand("parameter")
     shares = posterior.cells(name, 2, np.random.default_rng(0))[:2].sum(axis=-1)
     return bool(np.ptp(shares, axis=0).max() < 1e-12)
@@ -538,7 +539,7 @@ class ScoresRecipe(Recipe):
                 "leave it out, or use interval(scores, ...)",
             )
         self.measures = self.measures or SCORES.default_measures(self.evidence)
-        self.asked["model"] = "scores"  # also for probabilities with other evidence
+        self.asked["model"] = "scores"  # even if the scores are probabilities
 
     def curves(self) -> list[Section]:
         """Return the sections that are added to reports of other evidence."""
@@ -704,7 +705,7 @@ class ProbabilitiesRecipe(Recipe):
         return {"Model": facts["Model"], "Intervals": "equal-tailed"} | facts
 
     def cautions(self) -> Section:
-        """Return the cautions of the posterior, or that the calibration curve may have a step."""
+        """Return the cautions of the posterior or, for one sample, of the calibration test."""
         if not self.has_decisions:
             return super().cautions()
         caution = bcm.calibration.test(self.evidence).attrs.get("caution")
@@ -712,7 +713,7 @@ class ProbabilitiesRecipe(Recipe):
 
 
 class AttemptsRecipe(Recipe):
-    """Several answers per item: results for the population of items and for observed items."""
+    """Several attempts per item: results for the population of items and for observed items."""
 
     title = "Results for the population of items"
 
@@ -721,7 +722,7 @@ class AttemptsRecipe(Recipe):
         self.measures = self.measures or self.type.default_measures(self.evidence)
 
     def extras(self) -> list[Section]:
-        """Return the results for the observed items, if most have several answers."""
+        """Return the results for the observed items, if most items have several attempts."""
         if reach(self.evidence) < 2 or "of" in self.asked:
             return []
         table = bcm.summary(self.evidence, self.measures, of="finite", **self.asked)
@@ -743,7 +744,7 @@ class ItemScoresRecipe(Recipe):
     title = "Results for the population of items"
 
     def extras(self) -> list[Section]:
-        """Return the gaps between slices in the mean score, if there are at least three."""
+        """Return the gaps between slices in the mean score, if there are three slices or more."""
         dims = [dim for dim in slice_dims(self.evidence) if self.evidence.sizes[dim] > 2]
         if not dims or self.keywords:
             return []
@@ -1023,7 +1024,7 @@ class PreferencesRecipe(Recipe):
         return [Section("Order, clusters and groups", lines)] if lines else []
 
     def _pairs(self, asked):
-        """Show the win rate of every pair."""
+        """Show the win rate of every pair, unless there are too many systems."""
         section = Section("Win rates of all pairs")
         if self.evidence.sizes["classifier"] <= _SYSTEMS_IN_MATRIX:
             progress("pictures")

@@ -28,7 +28,8 @@ from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section
 from bayescm.validate import fail
 
-# Characters that names of plots must not contain, because LaTeX interprets many as commands.
+# Characters that are replaced in the name of the folder for plots, because LaTeX interprets many as
+# commands.
 _SAFE = re.compile(r"[^\w. +=@,-]", re.ASCII)
 _PLOTLY: dict[str, Any] = {"include_plotlyjs": False, "full_html": False}
 _PLOTLY["config"] = {"displaylogo": False, "responsive": True}
@@ -36,7 +37,7 @@ _TEMPLATES = jinja2.PackageLoader("bayescm.reporting", "templates")
 
 
 def check_path(path: str | Path, *, interactive: bool = False) -> Path:
-    """Check that the path of a report is writable and has a known suffix."""
+    """Return the path of a report, or raise an error if its suffix or folder is not valid."""
     path = Path(path)
     if path.suffix not in RENDERERS:
         endings = f"a name ending in {', '.join(RENDERERS)}"
@@ -83,9 +84,9 @@ def write(
     path: Path, title: str, sections: Sequence[Section], *, interactive: bool = False
 ) -> None:
     """
-    Write the report to a temporary name first, so that no incomplete report remains.
+    Write a report, under temporary names first, so that no incomplete file remains.
 
-    Markdown and LaTeX have their plots in a folder with the name of the report and ``_files``.
+    The plots of Markdown and LaTeX reports are stored in the folder ``<name>_files``.
     """
     try:
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -211,7 +212,7 @@ def _save_pictures(sections, folder, ending):
 
 
 def _svg(picture):
-    """Return a figure as inline SVG with text as text and unique ids."""
+    """Return a figure as inline SVG with unique ids, without converting text to paths."""
     buffer = io.StringIO()
     with drawing(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": picture.name}):
         picture.figure.savefig(
@@ -251,7 +252,7 @@ def _looks_numeric(text):
 
 @contextmanager
 def drawing():
-    """Ignore warnings about missing characters in fonts, as the reader's browser has them."""
+    """Ignore warnings about characters that are missing in the fonts."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
         yield

@@ -22,7 +22,7 @@ _LARGEST_PILOT = 20_000
 def uncertain(
     counts: xr.DataArray, table: pd.DataFrame, measures: Sequence, prob: float, kind: str
 ) -> Section:
-    """Return a sentence on the widest interval and the sample size that would halve its width."""
+    """Return the section on the widest interval and the sample size that would halve its width."""
     title = "Uncertain results, and the data needed to resolve them"
     resolved_measures = {measure.__name__: measure for measure in map(resolve, measures)}
     # Coefficients range from -1 to 1, so their intervals are twice as wide by scale alone.
@@ -85,13 +85,14 @@ def open_questions(
     Parameters
     ----------
     evidence : Dataset
-        Outcomes of classifiers. For other types of evidence, the list is empty.
+        Outcomes of classifiers. For other types of evidence, and with folds or groups, the list is
+        empty.
     comparison : DataFrame
         Result of `bayescm.compare`.
     measures : sequence
         Compared measures, as in the report.
     prob : float
-        Probability that a verdict requires.
+        Probability required for a verdict.
     rope : float
         Smallest relevant difference.
     """

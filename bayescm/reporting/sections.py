@@ -28,8 +28,8 @@ from bayescm.reporting.progress import progress
 from bayescm.validate import fail
 
 _LARGEST_TABLE = 12  # with more classes, a confusion matrix is not printed as a table
-# With more classes, column headings of this table are only labels, and every class has a separate
-# row of measures.
+# With more classes, column headings of the confusion matrix are labels only, and measures of each
+# class are in a separate row.
 _FEW_CLASSES = 4
 _PER_CLASS = ("recall", "precision", "f1")
 _MOST_SENTENCES = 12
@@ -43,7 +43,7 @@ def number(value: Any, error: float = np.nan) -> str:
     """
     Format a cell, with three decimals for numbers between 0.001 and 1000.
 
-    Numbers with a numerical error have fewer decimals if necessary.
+    If the numerical error affects the third decimal, two decimals are shown.
     """
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
@@ -126,7 +126,7 @@ _PLURALS = {"step": "batches", "half": "halves"}
 
 def _matrices(counts):
     """Return the confusion matrix of each classifier, summed over the parts of the evidence."""
-    # Every repeat tests the same examples, so the mean over repeats has each example once.
+    # Every repeat tests the same examples, so the mean over repeats counts each example once.
     repeated = "repeat" in counts.dims
     summed = [dim for dim in ("half", "fold", "group", "step") if dim in counts.dims]
     names = [_PLURALS.get(dim, f"{dim}s") for dim in summed]
@@ -174,12 +174,12 @@ def posterior_summary(
 
 
 def shortened(lines: list[str], ending: str) -> list[str]:
-    """Return the first dozen sentences and an ending, because nobody reads a page of them."""
+    """Return the sentences or, if there are more than twelve, the first twelve and an ending."""
     return lines if len(lines) <= _MOST_SENTENCES else [*lines[:_MOST_SENTENCES], ending]
 
 
 def per_class(counts: xr.DataArray, measures: Sequence, interval: dict[str, Any]) -> list[Section]:
-    """Return the section on individual classes, lowest recall first, if there are many."""
+    """Return the section on individual classes, sorted by a measure, if there are many."""
     resolved = {resolve(measure).__name__ for measure in measures}
     names = [name for name in _PER_CLASS if name not in resolved]
     many = counts.sizes.get("classifier", 1) > 1
@@ -268,7 +268,7 @@ def gaps(posterior: Any, measures: Sequence, settings: Mapping[str, Any]) -> Sec
 
 
 def _gap_rows(spread, deviation):
-    """Return a row for each classifier, or a single row."""
+    """Return a row for each classifier, or a single row if there is only one."""
     if "classifier" in spread.dims:
         return [
             {"classifier": name, **row}

@@ -10,7 +10,8 @@ from bayescm.reporting.sections import Section
 
 # Largest height of a plot relative to the page, which leaves room for its caption.
 _TALLEST = 0.85
-# Both margins of a cell in inches, width of a bold letter per point, and smallest font size.
+# Total margins of a cell in inches, width of a bold letter in inches per point of the font size,
+# and smallest font size in points.
 _MARGINS, _LETTER, _SMALLEST = 0.17, 0.0092, 6
 # Word and LibreOffice break lines after a hyphen before a number, but not after a minus sign.
 _HYPHEN = re.compile(r"(?<![\w.)\]-])-(?=[\d.])|(?<=\de)-(?=\d)")
