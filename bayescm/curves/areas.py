@@ -1,9 +1,9 @@
 """
 Areas under curves and other measures of scores: intervals, comparisons and draws.
 
-They are queries of the posterior of the curves (`bayescm.posteriors.roc.curve_posterior`), like any
-other measure: `auc(scores)` is `bayescm.interval(scores, "auc")`. The measures themselves are in
-`bayescm.measures.curves`.
+They are computed from the posterior of the curves (`bayescm.posteriors.roc.curve_posterior`). For
+example, ``auc(scores)`` is equivalent to ``bayescm.interval(scores, "auc")``. The measures
+themselves are in `bayescm.measures.curves`.
 """
 
 from collections.abc import Callable
@@ -39,8 +39,7 @@ def auc(
     Return the posterior interval of the area under the ROC curve.
 
     The area is the probability that a random positive example scores higher than a random negative
-    one, with ties counting one half. The result is the same as `bayescm.interval` of the scores and
-    ``"auc"``.
+    one, with ties counting one half. Equivalent to ``bayescm.interval(evidence, "auc")``.
 
     Parameters
     ----------
@@ -53,7 +52,8 @@ def auc(
         perfectly.
     average : {"macro", "weighted", "micro"}, optional
         Average over more than two classes: the mean over classes, the mean weighted by prevalence,
-        or the area of all (example, class) pairs pooled. By default each class against the rest.
+        or the area of all (example, class) pairs pooled. By default, there is one interval for each
+        class against the rest.
     model : {"scores", "binormal"}, optional
         ``"scores"`` (the default) uses only the order of the scores. ``"binormal"`` assumes normal
         scores in each class.
@@ -280,10 +280,11 @@ def compare(
 
     Notes
     -----
-    Curves are drawn jointly: each example has the same weight for all classifiers. Areas are tied
-    more closely, using their correlation in the sample (`bayescm.posteriors.roc.paired_areas`). The
-    intervals are about as long as DeLong's, provided that DeLong's have the nominal coverage. In
-    both cases, each classifier has the same interval as without comparison.
+    Curves are drawn jointly: each example has the same weight for all classifiers. Areas are
+    instead joined by a Gaussian copula with the correlation estimated from the sample
+    (`bayescm.posteriors.roc.paired_areas`). The intervals are about as long as DeLong's, provided
+    that DeLong's have the nominal coverage. In both cases, the interval of each single classifier
+    is the same as without a comparison.
 
     Examples
     --------
@@ -321,8 +322,9 @@ def fold_auc(
     """
     Return the posterior interval of the mean AUC over cross-validation folds.
 
-    Given the data, the areas of the folds are independent except for shared training examples. The
-    correlation due to these widens the distribution of the mean, as in the model `averaged_folds`.
+    Given the data, the areas of the folds are independent except for their shared training
+    examples. The correlation due to the shared examples widens the distribution of the mean, as in
+    the model `averaged_folds`.
 
     Parameters
     ----------

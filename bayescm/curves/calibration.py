@@ -25,12 +25,12 @@ __all__ = ["curve", "recalibrated", "test"]
 
 _DEFAULT_PLACES = 50
 _NOT_CHANCES = ("not probabilities", "pass e.g. at=[0.1, 0.5]")
-_MOST_EXACT = 0.02  # share of the forecasts
+_MOST_EXACT = 0.02  # largest share of forecasts of 0 or 1 without a caution
 # Proper scores, and the part of each that recalibration removes.
 _GAINS = {"brier": "miscalibration_full", "log_loss": "log_miscalibration_full"}
 
 
-# The curve with its band, and its assumptions.
+# The curve with its band, and the assumptions of the band.
 
 
 def curve(
@@ -47,8 +47,8 @@ def curve(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities from :func:`bayescm.from_probabilities`. With more than two classes, each
-        class against the rest.
+        Probabilities from :func:`bayescm.from_probabilities`. With more than two classes, there is
+        one curve for each class against the rest.
     at : array_like, shape (T,), optional
         Probabilities at which to evaluate the curve. By default 50 points between the 1% and the
         99% quantile of the forecasts or, if the forecasts have few distinct values, these values.
@@ -89,10 +89,10 @@ def curve(
       the log odds from their mean, in units of their standard deviation. The estimate is the
       posterior median.
 
-    A step is detected by its Bayes factor. The longer the alternative band, the larger the Bayes
-    factor must be. With 60 examples, the isotonic band is hardly longer, and it is the usual one.
-    ``attrs["caution"]`` also mentions classes with fewer than 20 examples, and forecasts of exactly
-    0 or 1.
+    A step is detected by its Bayes factor. The wider the alternative band, the larger the Bayes
+    factor must be. With 60 examples, the isotonic band is hardly wider than the smooth one, and is
+    usually returned. ``attrs["caution"]`` also mentions classes with fewer than 20 examples, and
+    forecasts of exactly 0 or 1.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def test(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities. With more than two classes, each class against the rest.
+        Probabilities. With more than two classes, each class is tested against the rest.
     delta : float, default 0.05
         Largest accepted distance of the curve from the diagonal, as a difference of probabilities.
     top_label : bool, default False
@@ -220,10 +220,10 @@ def test(
 
         - ``p_calibrated``: the probability that the curve is within ``delta`` of the diagonal
           between the 1% and the 99% quantile of the forecasts.
-        - ``departure``: the median of the largest distance.
+        - ``departure``: the posterior median of the largest distance from the diagonal.
 
         ``attrs["caution"]`` mentions reasons to doubt the model, such as a step. It also mentions
-        if there are few examples, so that the probability cannot be high.
+        if there are too few examples for a high probability.
 
     Notes
     -----

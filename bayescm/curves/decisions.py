@@ -10,7 +10,7 @@ Within each class, the shares of the examples between neighbouring thresholds ha
 distribution. Its prior has weight only in the two outermost intervals. At every threshold, both
 rates therefore have the beta distribution of the two-by-two table at that threshold, and all
 thresholds have a joint distribution. Classifiers on the same examples share the joint table of
-their intervals. Their differences include unobserved disagreement, see
+their intervals. Differences between them include unobserved disagreement, see
 `bayescm.posteriors.shared_examples`.
 """
 
@@ -40,7 +40,7 @@ _COST_THRESHOLDS = np.arange(0, 101) / 100
 _REFUSAL = ("a threshold must be a probability", "pass e.g. thresholds=[0.1, 0.2]")
 _ROUNDING = 1e-12  # tolerance for equal net benefits
 _CELLS = ("tn", "fp", "fn", "tp")
-# For a few thresholds, these take 0.1 s, and give three decimals of a net benefit.
+# For a few thresholds, this number of draws takes 0.1 s and gives three decimals of a net benefit.
 DRAWS_OF_A_TABLE = 100_000
 _PRIOR_EXAMPLES = 0.5  # examples added to each side of every rate and of the prevalence
 _CODE_BITS = 62  # bits of an integer that encodes a column
@@ -183,7 +183,7 @@ def decision_curve(
 
 
 def one_sample_of_probabilities(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
-    """Return the probabilities of one sample, at a given prevalence if there is one."""
+    """Return the probabilities of one sample, at a given prevalence unless it is None."""
     if "probabilities" not in getattr(evidence, "coords", {}):
         raise fail(
             "These are scores, not probabilities",
@@ -206,10 +206,10 @@ def _net_benefit(rates, odds):
 
 def _joint_benefits(net, net_of_all, evidence, thresholds, rng):
     """
-    Return draws (S, K, T) of the net benefit in the joint order of the classifiers.
+    Return draws (S, K, T) of the net benefit, reordered to be joint draws of all classifiers.
 
-    The distribution of the gain over treating everybody is unchanged for each classifier, and so is
-    the probability of a positive gain. Classifiers with identical scores have identical draws.
+    For each classifier, the distribution of the gain over treating everybody is unchanged.
+    Classifiers with identical scores have identical draws.
     """
     evidence = two_classes(evidence)
     matrix, weights, _ = score_arrays(evidence)
@@ -330,8 +330,8 @@ def expected_cost(
     Raises
     ------
     TypeError, ValueError
-        If the evidence contains scores that are not probabilities, an error costs less than a
-        correct decision, or another argument is invalid.
+        If the evidence contains scores that are not probabilities, an error does not cost more than
+        a correct decision, or another argument is invalid.
 
     Notes
     -----
@@ -401,7 +401,7 @@ def _prices(costs, draws, rng):
         raise fail("No costs are given", ..., "", todo)
     if unknown := [name for name in costs if name not in _CELLS]:
         raise fail("Unknown cost {}", unknown, _CELLS, todo)
-    # By length, because arrays of the same length were drawn together.
+    # Resampled rows by length, because arrays of the same length were drawn together.
     rows: dict[int, np.ndarray] = {}
     price = {cell: _cost_draws(cell, costs.get(cell, 0.0), draws, rng, rows) for cell in _CELLS}
     for wrong, right in (("fp", "tn"), ("fn", "tp")):
@@ -509,7 +509,7 @@ def _draw_rate(places, weights, order, concentration, draws, rng):
 
 
 def _distinct(places, size):
-    """Return the distinct columns of places (K, n) below a size, and the inverse index."""
+    """Return the distinct columns of places (K, n), all below ``size``, and the inverse index."""
     shape = (size,) * len(places)
     if len(places) * np.log2(size) > _CODE_BITS:
         cells, cell = np.unique(places, axis=1, return_inverse=True)

@@ -55,8 +55,8 @@ def predictive_values(
     measures : str, callable or sequence of these, default ("ppv", "npv")
         Measures that depend on the prevalence.
     prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
-        See :func:`bayescm.interval`. For studies, ``of="new"`` is a new site of the same population
-        of sites.
+        See :func:`bayescm.interval`. For studies, ``of="new"`` is a new site from the same
+        population of sites.
 
     Returns
     -------
@@ -73,8 +73,8 @@ def predictive_values(
 
     See Also
     --------
-    bayescm.summary : Given a mapping from prevalences to evidence, returns a table with one row
-    each.
+    bayescm.summary : Given a mapping from prevalences to evidence, returns a table with one row for
+    each measure and prevalence.
 
     Examples
     --------

@@ -3,7 +3,8 @@ ROC and precision-recall curves with simultaneous or pointwise bands, and draws 
 
 Curves are drawn from the posterior of the scores (`bayescm.posteriors.scores`). Each fold or group,
 classifier and class has a separate curve, and curves for the same examples share their draws. A
-band is either pointwise, or the hull of the deepest draws, which contains the whole curve.
+band is either pointwise, or the hull of the deepest draws, which contains the whole curve with the
+requested probability.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +33,7 @@ from bayescm.posteriors.roc.slots import Slots
 from bayescm.posteriors.scores import scores
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
-_RESOLUTION = 256  # number of blocks, if the examples give more slots
+_RESOLUTION = 256  # number of blocks to which slots are merged, if there are more slots
 # Dense near both ends, where curves bend most.
 _ENDS = np.array([0.001, 0.002, 0.005])
 GRID = np.concatenate([_ENDS, np.linspace(0, 1, 101)[1:-1], 1 - _ENDS[::-1]])
@@ -80,10 +81,10 @@ def roc(
 
     Notes
     -----
-    The mass beyond the highest negative and the lowest positive has a distribution, but the data do
-    not determine its position. The lower bound of a simultaneous band places it as far out as
-    possible. On the axes, both bands place it as close as possible. At a rate of 0, they therefore
-    extend as high as the curve can rise before the highest negative.
+    The probability mass beyond the scores of the highest negative and of the lowest positive has a
+    distribution, but the data do not determine its position. The lower bound of a simultaneous band
+    places it as far out as possible. On the axes, both bands place it as close as possible. At a
+    rate of 0, they therefore extend as high as the curve can rise before the highest negative.
 
     Examples
     --------
@@ -297,14 +298,14 @@ def _with_band(evidence, drawn, on_grid, prob, simultaneous):
 
 
 def _at_the_axes(answer, drawn, prob):
-    """Return the band with values on the axes, since a curve may rise at once or end early."""
+    """Return the band with its values on the axes, where a curve may rise at once or end early."""
     tpr, fpr = answer["tpr"].copy(), answer["fpr"].values
     lower, upper = tpr.values[..., 0], tpr.values[..., 1]
     rates = drawn.on_the_axes()
     if rates is not None:
         start = np.quantile(rates[0], (1 + prob) / 2, axis=0)
         done = np.quantile(rates[1], (1 - prob) / 2, axis=0)
-        # Not above the band at larger rates.
+        # The band on the axis must not exceed the band at larger rates.
         further = upper[..., fpr > 0].min(axis=-1, initial=np.inf)
         upper[..., fpr == 0] = np.minimum(start, further)[..., None]
         upper[fpr >= done[..., None]] = 1.0
@@ -427,7 +428,7 @@ def _global_envelope(curves, low, prob):
 
 
 def _edge(points, edge):
-    """Return the lowest draws at each point in order, and the next one, (T, edge + 1)."""
+    """Return indices of the lowest draws at each point, in order, and the next, (T, edge + 1)."""
     some = np.argpartition(points, edge, axis=1)[:, : edge + 1]
     return np.take_along_axis(some, np.take_along_axis(points, some, axis=1).argsort(axis=1), 1)
 

@@ -28,7 +28,7 @@ def risk_coverage(
     """
     Return the risk-coverage curve of a classifier that abstains if it is unsure.
 
-    A classifier predicts the class with the highest probability, and only if this probability
+    The classifier predicts the class with the highest probability, but only if this probability
     reaches a threshold. Coverage is the proportion of answered examples. Risk is the proportion of
     errors among these.
 
@@ -72,8 +72,9 @@ def risk_coverage(
 
     Notes
     -----
-    At every threshold, the risk has the beta distribution that follows from Jeffreys' prior. All
-    thresholds and classifiers have a joint distribution.
+    At every threshold above the lowest one, the risk has the beta distribution that follows from
+    Jeffreys' prior. At the lowest threshold, where all examples are answered, the prior is uniform.
+    All thresholds and classifiers have a joint distribution.
 
     References
     ----------
@@ -228,7 +229,7 @@ def _area(share, risk):
 
 
 def _joint_areas(confidence, wrong, weight, at, rng, area):
-    """Return draws (S, K) of the areas in the joint order of classifiers on the same examples."""
+    """Return draws (S, K) of the areas, reordered to be joint draws of all classifiers."""
     answers = np.concatenate([confidence, wrong], axis=1)
     _, first, same = np.unique(answers, axis=0, return_index=True, return_inverse=True)
     if len(first) == 1:

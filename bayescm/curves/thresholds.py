@@ -1,5 +1,5 @@
 """
-Measures by threshold, the best threshold, and predictions at a threshold.
+Measures as functions of the threshold, the best threshold, and predictions at a threshold.
 
 A threshold chosen because it looks best looks better than it is. `best_threshold` corrects for this
 with data sets of the same size, simulated from the posterior of the curves.
@@ -212,7 +212,7 @@ def _check_thresholds(at):
 
 
 def two_classes(evidence: xr.Dataset) -> xr.Dataset:
-    """Return scores of two classes, or raise an error."""
+    """Return scores of two classes, or raise an error if there are more classes."""
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
         todo = "use one class against the rest: one_vs_rest(evidence, label)"
@@ -353,7 +353,7 @@ def _choose(values, replicated, apparent, prob, sign):
 
 
 def _oriented(values, sign):
-    """Return the measure with higher values being better, and 0/0 never the best."""
+    """Return the measure, oriented so that higher is better and 0/0 is never the best."""
     return np.where(np.isnan(values), -np.inf, sign * values)
 
 
@@ -395,7 +395,7 @@ def classify(
         - With more classes, a number: the class with the highest score is predicted if this score
           is at least the threshold.
     abstain : label, default "abstained"
-        Label of abstentions. If the labels are numbers, -1 is used.
+        Label of abstentions. If this is a string but the class labels are numbers, -1 is used.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def run(
     model: Any, task: tuple, build: Callable, values: Sequence[np.ndarray], seed: int | None = None
 ) -> tuple[list[np.ndarray], Any]:
     """
-    Evaluate expressions of a model, with a compiled function of an earlier model if possible.
+    Evaluate expressions of a model, reusing a compiled function of an earlier model if possible.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def run(
         Model. If it differs from an earlier one only in the values of ``pm.Data``, nothing is
         compiled.
     task : tuple
-        Identifier of the expressions, including everything besides the model that they depend on.
+        Identifier of the expressions. It includes everything that they depend on, except the model.
     build : callable
         From a model to inputs, outputs, and names of the outputs.
     values : sequence of ndarray

@@ -97,7 +97,8 @@ def load(path: str | os.PathLike) -> xr.DataTree | xr.DataArray | xr.Dataset:
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file was not written by `save`, or is damaged.
+        If the file does not match its checksum, or cannot be read as a fit or evidence in netCDF
+        format.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from bayescm.fitting.fitted import check_in_model
 from bayescm.measures.labelled import of_variable
 from bayescm.validate import check_choice, check_seed, check_whole, fail
 
-# Largest size of one variable in a tree, in numbers (1.6 GB).
+# Largest number of values of one variable in a tree (1.6 GB).
 _LARGEST = 2e8
 # Default number of tuning draws per chain.
 _TUNE = 1000
@@ -51,9 +51,9 @@ def fit(
     """
     Fit a model to the evidence and return its posterior as an ArviZ tree.
 
-    Use this for draws, diagnostics and model comparison. For intervals alone, `interval` and
-    `summary` are faster. The tree has the same groups, dimensions and coordinates for direct draws
-    and for NUTS, and works with the functions of PyMC and ArviZ.
+    Use this function for draws, diagnostics and model comparison. For intervals alone, `interval`
+    and `summary` are faster. The tree has the same groups, dimensions and coordinates for direct
+    draws and for NUTS, and works with the functions of PyMC and ArviZ.
 
     Parameters
     ----------
@@ -66,18 +66,18 @@ def fit(
         a ``pymc.Model``. By default the default model of the evidence.
     method : {"auto", "direct", "nuts"}, default "auto"
         Sampling method. ``"direct"`` gives independent draws, ``"nuts"`` uses MCMC, and ``"auto"``
-        uses direct draws if the model has them.
+        uses direct draws if they are available.
     direct : callable, optional
         Direct posterior of a custom model: a function of the same evidence and keywords that
         returns a `bayescm.posteriors.base.Posterior`.
     concentration : float, array_like, DataArray or callable, optional
-        Prior, for models with this keyword, see `bayescm.interval`.
+        Prior, for models that accept this keyword. See `bayescm.interval`.
     positive : label, optional
         Positive class. Required if the evidence does not define one, and overrides it otherwise.
     draws, chains : int
         Number of posterior draws per chain, and number of chains.
     tune : int, optional
-        Number of tuning draws of NUTS per chain. Default: 1000.
+        Number of tuning draws of NUTS per chain. By default 1000.
     random_seed : int, default 0
         Seed. The same seed gives the same tree.
     progressbar : bool, optional
@@ -121,21 +121,22 @@ def fit(
           posterior provides it (`evidence_for` uses it to compare models).
 
         If chains of NUTS disagree or draws diverged, ``posterior`` has the attribute
-        ``not_converged``, and every result from the tree carries a caution.
+        ``not_converged``, and every result computed from the tree includes a caution.
 
     Raises
     ------
     ValueError
-        If the evidence is not valid, or the model is unknown or has no direct draws.
+        If the evidence is not valid, the model is unknown, or direct draws are requested but not
+        available.
     TypeError
-        If the model does not have one of the keywords, or sampler options are given for direct
+        If the model does not accept one of the keywords, or sampler options are given for direct
         draws.
 
     Warns
     -----
     UserWarning
-        If NUTS diverged or its chains disagree. Also if the examples have groups or importance
-        weights that the model ignores.
+        If draws of NUTS diverged or its chains disagree. Also if the examples have groups or
+        importance weights that the model ignores.
 
     See Also
     --------
@@ -374,8 +375,8 @@ def _draw(posterior, model, chains, draws, seed):
     attrs = {**tree.ORIGIN, "sampling_time": time.perf_counter() - started}
     free = {}
     for name in (variable.name for variable in model.free_RVs):
-        # Use the model's dimensions if all have labels, because direct posteriors have the folds of
-        # all repeats along one dimension.
+        # Use the model's dimensions if all have labels, because direct posteriors concatenate the
+        # folds of all repeats along one dimension.
         dims = model.named_vars_to_dims.get(name, ())
         named = dims and all(model.coords.get(dim) is not None for dim in dims)
         shape = [len(model.coords[dim]) for dim in dims] if named else drawn[name].shape[1:]
@@ -445,7 +446,7 @@ def _versions(*libraries):
 
 
 def _number_of(seed):
-    """Return a seed as a number that can be stored, which is random for None."""
+    """Return a seed as a number that can be stored; for None, the number is random."""
     if seed is None or isinstance(seed, np.random.SeedSequence):
         return int((seed or np.random.SeedSequence()).generate_state(1)[0])
     return int(seed)

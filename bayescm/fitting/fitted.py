@@ -68,7 +68,7 @@ class ObservedCounts(CountsPosterior):
 
 class TreeDraws(Posterior):
     """
-    Posterior whose distributions are the draws of a tree.
+    Posterior whose distributions are represented by the draws of a tree.
 
     Subclasses implement `values`.
 
@@ -161,7 +161,7 @@ class FittedPosterior(TreeDraws, CountsPosterior):
     tree : DataTree
         Result of `fit`, or a tree whose group ``posterior`` contains cell probabilities.
     variable : str, optional
-        Cell probabilities of the parameter, if they are not the usual variable.
+        Name of the variable with the cell probabilities, if it is not the usual one.
     """
 
     def __init__(self, tree: xr.DataTree, variable: str | None = None):
@@ -188,7 +188,7 @@ class FittedPosterior(TreeDraws, CountsPosterior):
             few = few_groups(number, finite="finite" in self.estimands)
         return [*super().caveats(of), *few]
 
-    # Whether this is the posterior of single members, such as each of the groups.
+    # Whether this is the posterior of the single members of a dimension, such as each group.
     partially_pooled = False
 
     @property
@@ -242,7 +242,7 @@ class FittedPosterior(TreeDraws, CountsPosterior):
     def values(self, measures: Sequence[Callable], of: str, n: Any) -> list[np.ndarray]:
         """Return the draws (size, ..., [C]) of measures of the cell probabilities."""
         if of == "predictive" and n is not None:
-            # The predicted counts in the tree have the size of the observed counts instead.
+            # The predicted counts in the tree refer to test sets of the observed size instead of n.
             rng = np.random.default_rng(0)
             return CountsPosterior.draw(self, measures, self.size, rng, of=of, n=n)
         measured = measure_cells(self.tree, list(measures), of=of, variable=self.variable)
@@ -315,7 +315,7 @@ def check_in_model(of: str, direct: Posterior, available: Iterable[str]) -> None
     raise fail(f"`of={of!r}` is not available for draws of the PyMC model", ..., available, todo)
 
 
-# Attributes that the posterior of a fit takes from the direct posterior of the same evidence.
+# Attributes that the posterior of a fit copies from the direct posterior of the same evidence.
 _OF_DIRECT = ("measured_variable", "measured", "pooled_dims", "pairs", "estimands", "cell_prior")
 
 
@@ -426,7 +426,7 @@ class FittedMeasures(TreeDraws):
     def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> Any:
-        """Return the difference of two classifiers on several data sets, or None."""
+        """Return the difference between two classifiers on several data sets, or None."""
         if self.direct.measured and self._directly:
             return self.direct.exact_difference(measure, first, second, of=of)
         return None
@@ -441,7 +441,7 @@ class FittedMeasures(TreeDraws):
 def _direct_posterior(tree):
     """Return the direct posterior of the evidence in a tree, with its prior if that is known.
 
-    A model outside the catalogue has the variables of the default model of its evidence.
+    A custom model is assumed to define the variables of the default model of its evidence.
     """
     evidence = evidence_of(tree)
     name = tree.attrs.get("model")

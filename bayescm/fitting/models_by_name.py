@@ -98,7 +98,7 @@ def direct_posterior(
     Raises
     ------
     ValueError
-        If a keyword is out of range, also if the draws are not direct.
+        If a keyword is out of range, even if direct draws are not used.
     TypeError
         If ``direct`` does not return a posterior.
     """

@@ -17,10 +17,10 @@ from bayescm.fitting.recent import Recent
 from bayescm.fitting.sampler_options import OF_EACH_RUN, OF_PYMC
 from bayescm.validate import fail, suggest
 
-# Higher than nutpie's default of 0.8, because 1 in 300 draws of hierarchical models diverged with
-# 0.8.
+# Target acceptance rate. It is higher than nutpie's default of 0.8, with which 1 in 300 draws of
+# hierarchical models diverged.
 _ACCEPT = 0.95
-# Cache of compiled samplers: compiling takes seconds, sampling tenths of a second.
+# Cache of compiled samplers, because compiling takes seconds and sampling only tenths of a second.
 _samplers: Recent[compiled.Computation, Any] = Recent(compiled.same)
 # Attribute that records convergence problems, on a tree and on its posterior group.
 NOT_CONVERGED = "not_converged"
@@ -59,7 +59,7 @@ def nuts(
     -------
     xarray.DataTree
         Groups ``posterior`` and ``sample_stats``, and ``unconstrained_posterior`` if requested. The
-        posterior has the free variables. Samplers of PyMC add the deterministic ones.
+        posterior contains the free variables. Samplers of PyMC add the deterministic ones.
     """
     if model.discrete_value_vars:
         raise fail(
@@ -159,7 +159,7 @@ def _of_nuts(asked, sampler):
 
 
 def _check_steps_of_pymc(steps):
-    """Raise an error for options that PyMC's NUTS does not have, since PyMC ignores them."""
+    """Raise an error for options that PyMC's NUTS does not know, since PyMC would ignore them."""
     from pymc import NUTS
 
     functions = [cls.__init__ for cls in NUTS.__mro__ if "__init__" in vars(cls)]
@@ -185,7 +185,7 @@ def _sampler(model):
     new = computation_of(model)
     sampler = _samplers.find(new)
     if sampler is None:
-        # The callers work out the deterministic variables of all draws at once, without numba.
+        # The callers compute the deterministic variables of all draws at once, without numba.
         free = [variable.name for variable in model.free_RVs]
         with _unoptimised():
             sampler = nutpie.compile_pymc_model(model, var_names=free)
@@ -205,7 +205,7 @@ def _unoptimised() -> Iterator[None]:
     """
     Disable LLVM's optimisation passes in numba, which take half of the compilation time.
 
-    Sampling is then up to a fifth slower, but takes much less time than compilation.
+    Sampling is then up to a fifth slower, but still takes much less time than compilation.
     """
     import numba.core.config
 

@@ -50,7 +50,8 @@ def posterior_of(
         - None for the default model, see `EvidenceType.default_model`.
         - The name of a model.
         - A function from canonical evidence to a `Posterior`.
-        - A function to a ``pymc.Model`` with a variable ``theta``, which is sampled by NUTS.
+        - A function from canonical evidence to a ``pymc.Model`` with a variable ``theta``, which is
+          sampled by NUTS.
 
         A keyword that is a function from a name to a PyMC variable specifies a prior from another
         family, with which the model is sampled. Sampler options are the same as in `bayescm.fit`.
@@ -61,8 +62,8 @@ def posterior_of(
     Raises
     ------
     ValueError, TypeError
-        If the model does not exist or lacks a keyword, or if sampler options are given but the
-        posterior is not sampled.
+        If the model does not exist or does not accept a keyword, or if sampler options are given
+        but the posterior is not sampled.
     """
     evidence = with_positive_class(evidence, question.positive)
     model, keywords, options = question.model, question.of_model, question.of_sampler

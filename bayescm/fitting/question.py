@@ -22,7 +22,7 @@ class Question:
     Attributes
     ----------
     of : str or tuple of str
-        Estimand. A summary may have several.
+        Estimand, or several estimands of a summary.
     n : int, optional
         Size of the next test set.
     model : str or callable, optional
@@ -106,5 +106,5 @@ def _check_accuracy(accuracy):
         raise fail("`accuracy` must be a number from 1e-12 to 0.1", accuracy, "", todo)
 
 
-# Parameter estimates with the default model.
+# Question for parameter estimates with the default model.
 USUAL = Question()

@@ -9,12 +9,13 @@ class Recent[Key, Value]:
     """
     Cache of the most recent results, for keys that a function compares.
 
-    `functools.lru_cache` requires hashable keys, but evidence and graphs of models have no hash.
+    `functools.lru_cache` requires hashable keys, but evidence and graphs of models are not
+    hashable.
 
     Parameters
     ----------
     same : callable
-        Whether an earlier and a new key have the same result.
+        Returns whether an earlier and a new key have the same result.
     size : int, default 8
         Maximum number of cached results.
     """
@@ -37,7 +38,7 @@ class Recent[Key, Value]:
         return None
 
     def keep(self, key: Key, value: Value) -> None:
-        """Store a result in place of the least recently used one."""
+        """Store a result, replacing the least recently used one if the cache is full."""
         with self._lock:
             self._entries.append((key, value))
 

@@ -60,7 +60,7 @@ def sampled_posterior(
     Warns
     -----
     UserWarning
-        If chains diverged or disagree (r-hat above 1.01).
+        If draws diverged, or chains disagree (r-hat above 1.01).
     """
     sampler = {**options, "random_seed": random_seed}
     question = (evidence, model, keywords, sampler)

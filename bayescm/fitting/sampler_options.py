@@ -8,13 +8,14 @@ import numpy as np
 
 from bayescm.validate import check_choice, check_whole, fail
 
-# Samplers of `pymc.sample`. All except PyMC's own are packages with the same name.
+# Samplers of `pymc.sample`. All except PyMC's own sampler are provided by packages of the same
+# name.
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
 # Options of PyMC's own sampler only.
 OF_PYMC = ("callback", "init", "jitter_max_retries", "mp_ctx", "n_init")
 # Options that a compiled nutpie sampler accepts at run time. Others require a new compilation.
 OF_EACH_RUN = ("chains", "cores", "max_treedepth", "nuts", "progressbar", "target_accept", "tune")
-# `draws` and `random_seed` are missing, because they are arguments of every function.
+# `draws` and `random_seed` are not listed, because they are arguments of every function.
 OPTIONS = (
     *OF_EACH_RUN,
     *OF_PYMC,
@@ -61,7 +62,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def refuse_options(options: Mapping[str, Any], why: str) -> None:
-    """Raise an error if options of the sampler are given, but nothing is sampled."""
+    """Raise an error if options of the sampler are given, because nothing is sampled."""
     # ``progressbar=False`` is harmless without sampling.
     named = [name for name, value in options.items() if name != "progressbar" or value]
     if named:

@@ -69,10 +69,10 @@ def build(
     Returns
     -------
     xarray.DataTree
-        Tree with the groups in `ORDER` that have variables. An improper prior (a concentration of
-        0, or a flat variable) omits the groups of the prior. Fractional counts omit the groups of
-        the likelihood. A discounted likelihood omits the log likelihood, and the root has the
-        attribute `WHY_NO_LOG_LIKELIHOOD`.
+        Tree with the groups in `ORDER` that contain variables. The groups of the prior are omitted
+        if the prior is improper (a concentration of 0, or a flat variable), and the groups of the
+        likelihood if counts are fractional. The log likelihood is omitted if the likelihood is
+        discounted; the attribute `WHY_NO_LOG_LIKELIHOOD` of the root states the reason.
     """
     from pytensor import config
 
@@ -101,7 +101,7 @@ def build(
 
 
 def _effects_of_units(model):
-    """Return the names of the free variables with one value per unit of the evidence."""
+    """Return the names of the free variables that have values for each unit of the evidence."""
     dims, units = model.named_vars_to_dims, set()
     for variable in model.observed_RVs:
         named = dims.get(variable.name, ())
