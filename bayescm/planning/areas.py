@@ -52,8 +52,8 @@ def plan_auc(
         Probability of the interval.
     replications : int >= 20, default 400
         Number of test sets simulated at each size, with normal scores of equal variance. At large
-        sizes, whose intervals vary little, fewer are simulated (the number is in `how`): at most a
-        hundred million scores in total, but at least 20 test sets.
+        sizes, at which intervals vary little, fewer are simulated: at most a hundred million scores
+        in total, but at least 20 test sets. The column ``how`` states the number.
     random_seed : int, default 0
         Seed of the simulation.
 
@@ -111,11 +111,11 @@ def plan_auc(
 
 
 def _widths(area, prevalence, n, sets, seed, z):
-    """Return the widths of the intervals in simulated test sets, or 1 if there is no interval."""
+    """Return the widths of the intervals in simulated test sets, 1 for sets without an interval."""
     rng = np.random.default_rng(check_seed(seed))
     separation, weights, widths = np.sqrt(2) * ndtri(area), np.ones(n), np.ones(sets)
     for index in range(sets):
-        # The number of positives in a random sample is random.
+        # Each test set is a random sample, so its number of positives is random.
         positives = rng.binomial(n, prevalence)
         if not 2 <= positives <= n - 2:
             continue
@@ -131,7 +131,7 @@ def _widths(area, prevalence, n, sets, seed, z):
 
 def hanley_mcneil(area: float, positives: float, negatives: float) -> float:
     """
-    Return the standard error of an area, for scores with exponential tails.
+    Return Hanley and McNeil's standard error of an area, assuming exponential scores.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """
-Interval widths with more attempts at the same items, or with more items.
+Interval widths for other numbers of attempts per item, or of items.
 
 Answers are simulated: the distribution of success rates is drawn from its posterior, items are
-drawn from this distribution, and answers from the items.
+drawn from this distribution, and answers are drawn for each item.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,13 +58,13 @@ def plan_attempts(
     Parameters
     ----------
     evidence : Dataset
-        Answers of one system so far, from `bayescm.from_attempts`. If items come in groups, new
-        items come in new groups of the same sizes.
+        Answers collected from one system so far, see `bayescm.from_attempts`. If items come in
+        groups, new items come in new groups of the same sizes.
     measure : str or callable
         Measure of repeated answers, such as ``"pass_at(4)"``.
     items, attempts : int or sequence of int, optional
-        Numbers to evaluate. By default the current number of items and two and four times as many,
-        and the current number of attempts, half and twice as many, as far as the measure allows.
+        Numbers to evaluate. By default one, two and four times the current number of items, and
+        half, one and two times the current number of attempts, as far as the measure allows.
     of : {"population", "finite"}
         Mean over the population of items, or over the observed items.
     prob : float in (0, 1), default 0.95
@@ -80,13 +80,13 @@ def plan_attempts(
     DataFrame
         One row per combination: ``items``, ``attempts``, the total number of ``answers``, the mean
         ``width`` of the interval and its standard error ``width_se``. ``attrs["caution"]`` is set
-        if there are too few items to predict others.
+        if there are too few items for reliable predictions of other items.
 
     Raises
     ------
     ValueError
-        If the answers come from several systems, if most items have one attempt, if the measure
-        needs more answers than the planned attempts, or if a number is out of range.
+        If the answers come from several systems, if most items have a single attempt, if the
+        measure needs more answers than the planned attempts, or if a number is out of range.
 
     Notes
     -----
@@ -250,7 +250,8 @@ def _simulate(
         if way is None:
             evidence = from_attempts(right.astype(float), group=group)
         else:
-            # A wrong answer is the common one with the first probability, else any of the others.
+            # A wrong answer is the most common one with probability p_common, and otherwise one of
+            # n_others others.
             wrong = np.array(WRONG)[way[draw, component]]
             p_common, n_others = wrong.T[..., None]
             other = 2 + np.floor(n_others * rng.random(right.shape))

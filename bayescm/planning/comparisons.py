@@ -36,7 +36,7 @@ def plan_comparison(
     """
     Return the size of a test set that reveals the better of two classifiers.
 
-    With a `margin`, the size that shows that a new classifier is not inferior to an old one.
+    With a `margin`, return the size that shows that a new classifier is not inferior to an old one.
 
     Both classifiers are tested on the same examples. Only discordant examples, on which exactly one
     is right, are informative. If the better classifier wins n01 of these and the other n10,
@@ -55,9 +55,9 @@ def plan_comparison(
         Proportion of examples on which both are right or both are wrong; at most ``1 -
         difference``.
     p_better : float in (0.5, 1), default 0.95
-        Posterior probability to be exceeded.
+        Posterior probability to be reached.
     assurance : float in (0, 1), default 0.9
-        Probability of exceeding it, over future test sets.
+        Probability of reaching it, over future test sets.
     margin : float in [0, 1), default 0
         Non-inferiority margin. The goal is then P(new - old > -margin) >= `p_better`, computed with
         an Edgeworth expansion.
@@ -73,7 +73,7 @@ def plan_comparison(
          n      unit
     0  926  examples
 
-    A new test that is as good as the old one, to be no more than .05 worse:
+    To show that a new test is at most 0.05 worse than the old one, if both are equally good:
 
     >>> new = plan_comparison("recall", difference=0, agreement=0.9, margin=0.05)
     >>> new[["n", "unit"]]
@@ -107,7 +107,7 @@ def plan_comparison(
     p_win = (discordance + difference) / discordance / 2
 
     def suffices(wins, m, n):
-        # Both right and both wrong also have one pseudo-count each.
+        # The cells "both right" and "both wrong" have one pseudo-count each, too.
         better, worse = wins + weight, m - wins + weight
         if not margin:
             return special.betaincc(better, worse, 0.5) >= p_better

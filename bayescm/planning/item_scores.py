@@ -41,7 +41,7 @@ from bayescm.validate import (
     suggest,
 )
 
-_PSEUDO_ITEMS = 0.5  # at each end of the range, the default of `models.item_scores`
+_PSEUDO_ITEMS = 0.5  # number at each end of the range, as by default in `models.item_scores`
 _FEWEST_ITEMS = 10  # minimum number of items of a pilot
 
 
@@ -63,9 +63,10 @@ def plan_item_scores(
     Parameters
     ----------
     pilot : Dataset
-        Scores so far, from `bayescm.from_item_scores`, of at least ten items. With two systems, the
-        plan is for their paired difference; with more, for every pair. With at least ten clusters,
-        the plan is in numbers of clusters, with as many items as in the pilot.
+        Scores of at least ten items collected so far, see `bayescm.from_item_scores`. With two
+        systems, the plan is for their paired difference; with more, for every pair. If the items
+        come in clusters, of which there must be at least ten, the plan gives the number of
+        clusters, assuming as many items per cluster as in the pilot.
     width : float, optional
         Largest acceptable width of the interval.
     difference : float, optional
@@ -74,7 +75,8 @@ def plan_item_scores(
     assurance : float in (0, 1), default 0.9
         Probability of reaching the goal, over future sets of items.
     reference : label, optional
-        For three or more systems, the one to compare all others with. By default all pairs.
+        For three or more systems, the system with which all others are compared. By default all
+        pairs are compared.
     prob : float in (0, 1), default 0.95
         Probability of the interval.
     kind : {"eti", "hdi"}, default "eti"
@@ -85,7 +87,7 @@ def plan_item_scores(
 
     Returns
     -------
-    DataFrame, one row, or one of each pair of three systems or more (columns first, second)
+    DataFrame, one row, or one row per pair (columns first, second) for three or more systems
         Plans in the format of `bayescm.plan`. For clusters, ``unit`` states their mean number of
         items.
 
@@ -191,7 +193,7 @@ def _error_of_power(n, reached, prob, replications):
     Return the standard error of the number of items at which simulated power is reached.
 
     The power is approximately Phi(c sqrt(n) - z) with the quantile z of the interval. Its
-    derivative with respect to log n is phi(x) (x + z) / 2, with x its normal quantile.
+    derivative with respect to log n is phi(x) (x + z) / 2, with x the normal quantile of the power.
     """
     share = min(max(reached, 1 / replications), 1 - 1 / replications)
     x, z = ndtri(share), ndtri((1 + prob) / 2)
@@ -296,7 +298,7 @@ def _intervals(posterior, n, prob, kind, replications, seed, truth):
 
 
 def _of_clusters(sums, sizes, n, prob, replications, seed, truth):
-    """Return the intervals (R, 2) of simulated sets of n clusters, shifted as for items."""
+    """Return the intervals (R, 2) of simulated sets of n clusters, shifted as in `_intervals`."""
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.ones(len(sums)), replications)
     counts = rng.multinomial(n, shares)
@@ -315,7 +317,7 @@ def _shown(intervals, difference):
 
 
 def _smallest(share, assurance, start):
-    """Return the smallest number at which a share is reached, within 1%, and the share."""
+    """Return the smallest number at which the share reaches the assurance, to 1%, and the share."""
     low, high = 4, max(start, 5)
     while share(high) < assurance:
         low, high = high, 2 * high

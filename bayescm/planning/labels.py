@@ -45,7 +45,7 @@ def plan_labels(
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """
-    Return how many examples to label next in each stratum, for a given measure.
+    Return the number of examples to label next in each stratum, for a given measure.
 
     A stratum is a combination of labels of the judge and the classifier. It gets more labels if its
     true classes are more uncertain, if it contains more examples, and if it has more influence on
@@ -77,21 +77,22 @@ def plan_labels(
     -------
     DataFrame
         One row per stratum with examples: ``judge``, ``predicted`` (for several classifiers,
-        ``predicted_`` followed by the name), ``labelled``, ``unlabelled`` and ``label_next``. The
-        same in all rows are ``width``, the current width of the interval, and ``width_after``, the
-        approximate expected width when the whole budget is spent. If the judge's labels replace
-        predictions, ``predicted`` contains the labels of the judge. Each stratum has at least a
-        tenth of an equal share of the labels.
+        ``predicted_`` followed by the name), ``labelled``, ``unlabelled`` and ``label_next``. Two
+        columns are the same in all rows: ``width``, the current width of the interval, and
+        ``width_after``, the approximate expected width when the whole budget is spent. If the
+        judge's labels replace predictions, ``predicted`` contains the labels of the judge. Each
+        stratum gets at least a tenth of an equal share of all labels, as far as the budget and its
+        examples allow.
 
     Raises
     ------
     ValueError
-        If the evidence has no strata or several members, if all examples are labelled, if the
-        budget is not positive, or if the measure is unknown.
+        If the evidence has no strata or several sets of examples, if all examples are labelled, if
+        the budget is not a positive integer, or if the measure is unknown.
 
     See Also
     --------
-    labels_worth : Number of labels that the labels and the judge together are worth.
+    labels_worth : Number of random labels that would be as informative as the labels and the judge.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def allocate(
     budget: int,
 ) -> np.ndarray:
     """
-    Return the number of labels per stratum, (K,), that minimises ``sum(variance / weight)``.
+    Return the numbers of labels per stratum, (K,), that minimise ``sum(variance / weight)``.
 
     Parameters
     ----------
@@ -294,7 +295,7 @@ def labels_worth(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return the number of labels that labels and judge together are worth.
+    Return the number of random labels that would be as informative as the labels and the judge.
 
     Parameters
     ----------
@@ -316,8 +317,7 @@ def labels_worth(
         One row per measure and classifier: ``measure``, ``labels`` (their number) and ``worth``.
         The latter is the number of labelled examples, randomly drawn from the same population, that
         alone would give the same posterior variance. An uninformative judge adds nothing, and
-        labels whose distribution differs from that of all examples are worth less than their
-        number.
+        labels of unrepresentative examples are worth less than their number.
 
     Raises
     ------
@@ -344,7 +344,7 @@ def labels_worth(
     names = usual_measures(evidence) if measures is None else measures
     resolved_measures = as_measures(names, posterior.counts)
     rng = np.random.default_rng(check_seed(random_seed))
-    # Average result of the same number of labels alone: the posterior mean.
+    # Expected counts of the same number of labels without a judge, from the posterior mean.
     theta = posterior.cells("parameter", _WORTH_DRAWS, rng).mean(axis=0)
     n = posterior.pooled.sum((-2, -1))
     dims = (*posterior.batch.dims, *CELLS)

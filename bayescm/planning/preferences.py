@@ -10,16 +10,16 @@ in both orders equally often, adds the information
     w_{ij} \, (e_i - e_j)(e_i - e_j)', \qquad
     w_{ij} = \frac{p_L + p_R - (p_L - p_R)^2}{4}.
 
-The interval of a win rate w of i over j has the width for a normal distribution with standard
-deviation :math:`|w'| \sqrt{(e_i - e_j)' H^{-1} (e_i - e_j)}`. Here w' is the derivative of w with
-respect to the difference of the strengths.
+The interval of the win rate w of i over j is approximated by the interval of a normal distribution
+with standard deviation :math:`|w'| \sqrt{(e_i - e_j)' H^{-1} (e_i - e_j)}`. Here w' is the
+derivative of w with respect to the difference of the strengths.
 
-Clustered votes multiply the variance of a difference by its design effect, which is the sandwich
-variance divided by the variance for independent votes. Further votes are assumed to come in similar
-clusters.
+If votes are clustered, the variance of a difference is multiplied by its design effect, which is
+the sandwich variance divided by the variance for independent votes. Further votes are assumed to
+come in similar clusters.
 
-Votes are allocated batch by batch to the pair that reduces the variance most. It is the variance of
-the requested difference, or the mean over the differences of all pairs.
+Votes are allocated batch by batch to the pair that reduces the variance most. This is the variance
+of the requested difference, or the mean of the variances of all pairwise differences.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from bayescm.validate import check_number, check_prob, check_whole, fail, sugges
 
 # Number of batches for the allocation. With twice as many, widths differ by less than 1%.
 _BATCHES = 100
-# Nobody will collect more votes than this.
+# Largest number of votes in a plan; nobody will collect more.
 _MOST = 10**8
 # Half the step of the numerical derivative of a win rate with respect to a strength.
 _STEP = 1e-4
@@ -70,7 +70,7 @@ class Pilot(NamedTuple):
     effect: np.ndarray
 
     def variance(self, precision: np.ndarray, first: int, second: int) -> float:
-        """Return the variance of the difference of two strengths."""
+        """Return the variance of the difference between two strengths."""
         contrast = np.zeros(len(precision))
         contrast[[first, second]] = 1, -1
         return float(contrast @ np.linalg.solve(precision, contrast))
@@ -230,7 +230,7 @@ def plan_pairs(
     ties: float = TIES,
 ) -> pd.DataFrame:
     """
-    Return the most informative pairs for further votes.
+    Return the allocation of further votes to the most informative pairs.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def _precision_after(pilot, number, design, target):
 
 
 def _allocated(pilot, budget, target, whole=True):
-    """Return the votes (K, K) on each pair, above the diagonal, allocated in batches."""
+    """Return the number of votes on each pair, (K, K) above the diagonal, allocated in batches."""
     number = len(pilot.information)
     allocated = np.zeros((number, number))
     precision = pilot.precision.copy()

@@ -2,11 +2,11 @@
 Test set sizes for narrow intervals, and for showing that a requirement is met.
 
 For a measure that is a single proportion, x successes in n give the posterior Beta(a + x, b + n -
-x), so the goal depends only on x. The goal is reached above or below a
-threshold for x, which is found by bisection. The assurance is the probability of these x, from
-Binomial(n, p) with a plausible value p, or from a beta-binomial distribution with p from a pilot.
-As x is an integer, the assurance is a sawtooth function of n. A plan is the size above which it
-never falls below the requested value.
+x), so the goal depends only on x. The goal is reached above or below a threshold for x, which is
+found by bisection. The assurance is the probability of these x, from Binomial(n, p) with a
+plausible value p, or from a beta-binomial distribution with p from a pilot. As x is an integer, the
+assurance is a sawtooth function of n. A plan is the size above which it never falls below the
+requested value.
 
 For other measures, whole test sets are simulated. Their intervals shrink approximately as 1 /
 sqrt(n).
@@ -57,8 +57,8 @@ def plan(
     """
     Return the size of a test set that makes an interval narrow enough.
 
-    Use it before data are collected. The plan is based on a plausible value of the measure or on a
-    pilot.
+    Use this function before data are collected. The plan is based on a plausible value of the
+    measure or on a pilot.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def plan(
     prevalence : float in (0, 1), optional
         Prevalence of positives among the examples (patients) to be enrolled, for a measure of the
         positives (recall) or the negatives (specificity). ``n`` then counts examples, a random
-        number of which is positive.
+        number of which are positive.
     prob, kind : float, str
         Probability and kind of the interval.
     replications : int >= 20, optional
@@ -96,7 +96,7 @@ def plan(
         - ``n``: the size, and ``assurance``: the assurance at this size.
         - ``error``: standard error of ``n``, 0 if it is exact.
         - ``needed``: with `prevalence`, the number of positives (or negatives) that would reach the
-          goal with this assurance if it were fixed.
+          goal with the requested assurance if this number were fixed.
         - ``p_too_few``: with `prevalence`, the probability that n examples contain fewer. The
           assurance takes this into account: the goal may also be reached with fewer, but less
           often.
@@ -106,16 +106,18 @@ def plan(
     ValueError
         If neither or both of `expect` and `pilot` are given. If `expect` is given for a measure
         that is not a single proportion, or `prevalence` for a measure that does not refer to one
-        class. If the pilot has folds, groups or weights, or no size up to ten million suffices.
+        class. If the pilot contains folds, groups or weights, or no size up to ten million
+        suffices.
 
     Notes
     -----
     For evidence other than counts, the examples or items of the pilot are resampled in unknown
-    proportions (`bayescm.evidence.resampling`). Outcomes that the pilot lacks do not occur in the
-    simulated test sets. The size is extrapolated as 1 / sqrt(n) from the widths at a size less than
-    10% away (30% for attempts and ratings). Mean item scores are planned by `plan_item_scores`, and
-    attempts of one system as in `plan_attempts`. The share of labelled examples in a partly
-    labelled pilot is assumed to be constant; `plan_labels` selects examples to label.
+    proportions (`bayescm.evidence.resampling`). Outcomes that do not occur in the pilot do not
+    occur in the simulated test sets. The size is extrapolated from the widths at a nearby size,
+    which usually differs by less than 10% (30% for attempts and ratings), assuming that widths are
+    proportional to 1 / sqrt(n). Mean item scores are planned by `plan_item_scores`, and attempts of
+    one system as in `plan_attempts`. The share of labelled examples in a partly labelled pilot is
+    assumed to be constant; `plan_labels` selects examples to label.
 
     The assurance is not monotone in n, because counts are integers. From the returned n onwards, it
     does not fall below the requested one.
@@ -216,8 +218,9 @@ def width_curve(
     measure, expect, pilot, prevalence, assurance, prob, kind
         See `plan`.
     sizes : array_like of int
-        Sizes of the test set, in the unit of the measure. With a prevalence, they count examples,
-        and the number of positives is evaluated at evenly spaced quantiles.
+        Sizes of the test set, in the unit of the measure. With a prevalence, sizes are numbers of
+        examples, and the number of positives (or negatives) is evaluated at evenly spaced
+        quantiles.
 
     Returns
     -------
@@ -359,7 +362,7 @@ def _width_assurance(interval_width, width, truth):
         return interval_width(x, n) > width
 
     def reach(n):
-        # The prior is symmetric, and up to n/2 the interval widens with every success. It is
+        # The prior is symmetric, and the interval widens with every success up to n / 2. It is
         # therefore narrow enough with at most x successes or x failures.
         x = fewest_successes(partial(too_wide, n=n), n // 2) - 1
         return np.select([2 * x >= n, x >= 0], [1.0, truth.prob_outside(x, n)], 0.0)
@@ -414,8 +417,8 @@ def plan_above(
     """
     Return the size of a test set to show that measures exceed a requirement.
 
-    The goal is a posterior probability of at least `level` that the measure exceeds `above`, for
-    each of two measures.
+    The goal is a posterior probability of at least `level` that the measure exceeds `above`. For
+    two measures, the goal must be reached for each of them.
 
     Parameters
     ----------
@@ -438,10 +441,10 @@ def plan_above(
     -------
     DataFrame, one row
         The plan, in the format of `bayescm.plan`. With a prevalence, ``n`` counts examples. For two
-        measures, ``needed_positives`` and ``needed_negatives`` are the numbers that reach each
-        separate goal with this assurance, and ``p_too_few`` is the probability that n examples
-        contain fewer of either. The assurance takes this into account: the goal may also be reached
-        with fewer, but less often.
+        measures, ``needed_positives`` and ``needed_negatives`` are the numbers that would reach
+        each separate goal with the requested assurance, and ``p_too_few`` is the probability that n
+        examples contain fewer of either. The assurance takes this into account: the goal may also
+        be reached with fewer, but less often.
 
     Raises
     ------
@@ -454,8 +457,8 @@ def plan_above(
     -----
     The assurance is summed exactly over all outcomes and, for two measures, over the number of
     positives in a test set of n examples. It falls whenever one more example does not yet allow one
-    more failure. Some sizes below n therefore reach it as well, but n is the size from which on all
-    larger sizes do.
+    more failure. Some sizes below n therefore reach it as well, but n is the smallest size from
+    which on all sizes do.
 
     Examples
     --------
@@ -500,7 +503,7 @@ def plan_above(
 
 def _tooth(above):
     """
-    Return the largest number of sizes between two sufficient numbers of failures.
+    Return an upper bound on the number of further examples that permits one more failure.
 
     Without a failure, -log(1 - level) / (1 - above) examples suffice. In the long run, each further
     failure requires (1 - above)^-1 more examples, and at first 1.7 times as many.
@@ -595,7 +598,8 @@ def _plan_of_both_classes(measures, goal, by_class, prevalence, assurance):
         unit: smallest_size(reach, assurance, tooth=tooth)[0]
         for unit, (reach, tooth) in by_class.items()
     }
-    # Too few positives or, if there are more than n - needed, too few negatives.
+    # Probability of too few positives, plus the probability of too few negatives, i.e. of more than
+    # n - `needed` positives.
     too_few = special.bdtr(needed["positives"] - 1, n, prevalence)
     too_few += special.bdtrc(n - needed["negatives"], n, prevalence)
     table = plan_table(" and ".join(measures), goal, reached, n, "examples", 0.0, "exact")
@@ -687,7 +691,7 @@ def operating_characteristics(
     rows = []
     for p in truth:
         check_share("truth", p)
-        # Distribution of successes in studies that continue, from look to look.
+        # Distribution of the successes in studies that have not stopped, updated at each look.
         going_on, previous = np.ones(1), 0
         p_success, p_futile, expected_n = 0.0, 0.0, 0.0
         for n in sizes:
@@ -712,7 +716,8 @@ def fewest_successes(suffices: Callable[[np.ndarray], np.ndarray], n: np.ndarray
     """
     Return the smallest sufficient number of successes for each size, n + 1 if none suffices.
 
-    Bisection for all sizes simultaneously, as any larger number also suffices.
+    All sizes are solved simultaneously by bisection, which is valid because any larger number also
+    suffices.
     """
     low, high = np.full_like(n, -1), n + 1
     while np.any(high - low > 1):

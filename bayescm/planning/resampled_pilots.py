@@ -29,7 +29,7 @@ from bayescm.validate import check_seed, check_whole, fail
 _SETS = 100
 _SLOW_SETS = {ATTEMPTS.name: 20, RATINGS.name: 20}
 _FEWEST = 10  # minimum number of examples or items of a pilot
-# Relative error of a size above which a warning is issued.
+# Largest relative error of a size without a warning.
 _LARGE_ERROR = 0.5
 # If a size is within this relative distance, its widths are scaled as 1 / sqrt(n).
 _NEAR = 0.1
@@ -48,7 +48,7 @@ def plan_like(
     random_seed: int,
 ) -> pd.DataFrame:
     """
-    Return the size of a test set similar to a pilot. See `bayescm.plan`.
+    Return the size of a test set that is similar to a pilot. See `bayescm.plan`.
 
     Parameters have the same meaning as in `bayescm.plan`.
     """
@@ -78,7 +78,8 @@ def plan_like(
         )
     by_items = entry is ATTEMPTS and not _names(pilot)
     if not by_items:
-        entry.resample(pilot, _FEWEST, np.random.default_rng(0))  # raises an error for parts
+        # Raises an error if the pilot has parts, e.g. folds.
+        entry.resample(pilot, _FEWEST, np.random.default_rng(0))
     present = _differences if _names(pilot) else _of_one
     name, widths = present(pilot, measure, prob=prob, kind=kind)
     if by_items:
@@ -124,7 +125,7 @@ def _names(pilot):
 
 
 def _simulator(pilot, measure, sets, *, prob, kind, random_seed):
-    """Return the function from n to the widths (R,), the largest one if there are several."""
+    """Return the function from n to the widths (R,), the largest per set if there are several."""
     resample: Any = type_of(pilot).resample
     present = _differences if _names(pilot) else _of_one
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from bayescm.validate import fail
 
-# Larger test sets are not considered.
+# Largest size of a test set that is considered.
 LARGEST = 10_000_000
 
 
@@ -44,8 +44,8 @@ def smallest_size(
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
-    # Because of the sawtooth shape, search nearby for the last n that falls short, until a whole
-    # tooth does not.
+    # Because of the sawtooth shape, search nearby for the last n that falls short, until it is
+    # followed by a whole tooth of sizes that suffice.
     around = 20 + 2 * int(np.sqrt(high)) + int(tooth)
     start = max(1, high - around)
     while True:
@@ -85,7 +85,7 @@ def size_for_width(
 
 
 def size_error(n: int, widths: np.ndarray, assurance: float) -> float:
-    """Return the standard error of a simulated n, with twice the relative error of a width."""
+    """Return the standard error of a simulated n, using twice the relative error of a width."""
     step = np.sqrt(assurance * (1 - assurance) / len(widths))
     low, high = np.quantile(widths, np.clip([assurance - step, assurance + step], 0, 1))
     return float(n * (high - low) / np.quantile(widths, assurance))
