@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 _BINS = 40
 _MOST_INSIDE = 2  # classifiers in a legend that leaves room for the curves
-_INCHES_OF_LABELS = 2.6  # width of the legend of a classifier, at 8 points
+_INCHES_OF_LABELS = 2.6  # width in inches of the legend of one classifier, at 8 points
 _LINE = 0.13  # height in inches of a line of the legend, at 8 points
 _NARROWEST = 2.8  # minimum width in inches of a panel with its legend, at 8 points
-_PANELS = 12  # panels of the classes and of the top label
+_PANELS = 12  # largest number of panels, for the classes and the top label
 # Meaning of the band for each method of `bayescm.curves.calibration.curve`.
 _HOLDS = {
     "smooth": "of a smooth curve",
@@ -54,9 +54,9 @@ def plot_calibration(
     expected calibration error and the calibration slope, with equal-tailed intervals of the same
     probability.
 
-    The heading states what the band refers to, or the legend if the curves differ. It may be a
-    smooth curve, a monotone curve that may jump, single forecast values if there are few (shown as
-    bars), or means over groups of forecasts.
+    The band refers to a smooth curve, to a monotone curve that may jump, to single forecast values
+    if there are few (shown as bars), or to means over groups of forecasts. The heading states
+    which of these it is, or the legend if the curves differ.
 
     Parameters
     ----------
@@ -187,20 +187,20 @@ def _draw_curve(axes, curve, method, color, label):
         axes.fill_between(x, low, high, step="mid", color=color, alpha=0.2, linewidth=0)
         axes.plot(x, middle, color=color, label=label, drawstyle="steps-mid")
     else:
-        # Between two points, a monotone curve has the lower end of the left point and the upper end
-        # of the right point.
+        # Between two points, the band of a monotone curve extends from the lower end at the left
+        # point to the upper end at the right point.
         x, middle = np.repeat(x, 2)[1:-1], np.repeat(middle, 2)[1:-1]
         ends = np.stack([np.repeat(low[:-1], 2), np.repeat(high[1:], 2)], axis=-1)
         band(axes, x, ends, middle, color=color, label=label, drawstyle="steps-post")
 
 
 def _classifiers(evidence, name):
-    """Return the names of the classifiers, or of the one with this name."""
+    """Return the names of the classifiers, or the given name if there is no such dimension."""
     return evidence["classifier"].values.tolist() if "classifier" in evidence.dims else [name]
 
 
 def _labels(evidence, name, prob, display_names):
-    """Return legend entries for each classifier, or for the one with this name."""
+    """Return the legend entry of each classifier."""
     measures = ["ece", *(["calibration_slope"] if forecasts_differ(evidence) else [])]
     table = summary(evidence, measures, prob=prob, kind="eti")
     written = [display_name(measure, display_names) for measure in measures]

@@ -37,7 +37,7 @@ class Canvas:
     is_new : bool
         Whether the figure was created for this plot rather than by the user.
     scale : float
-        Font size relative to that on a screen.
+        Font size relative to the size on a screen.
     beside : int
         Number of panels per row.
     """
@@ -160,7 +160,7 @@ def _figure_of(ax, number):
 
 
 def bare(axes: "Axes", *, left: bool = True) -> None:
-    """Remove the frame, except for the lower axis and the left one."""
+    """Remove the frame, except for the lower axis and, by default, the left one."""
     axes.spines[["top", "right"] if left else ["top", "right", "left"]].set_visible(False)
 
 

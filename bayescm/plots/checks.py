@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# More panels would be illegible.
+# Largest numbers of legible panels, of predictions and of diagnostics.
 _PANELS = 12
 _VARIABLES = 12
 
@@ -43,7 +43,7 @@ def plot_predictive(
     fitted : DataTree
         Fit of integer counts.
     group : {"posterior", "prior"}
-        Whether the predictions come from the posterior or from the prior.
+        Source of the predictions: the posterior or the prior.
     prob : float in (0, 1), default 0.95
         Probability of the thin line. The thick line has probability 0.5.
     kind : {"hdi", "eti"}

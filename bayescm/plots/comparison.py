@@ -58,7 +58,7 @@ def plot_differences(
     contrast : {"difference", "ratio"}, optional
         Whether the table contains differences or ratios. ``rope``, ``prob``, ``kind`` and
         ``contrast`` are stored in the ``attrs`` of the table by `bayescm.compare`. They are only
-        needed for tables that have lost these.
+        needed for tables without these attributes.
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
         "random forest"}``.
@@ -76,8 +76,8 @@ def plot_differences(
     Raises
     ------
     ValueError
-        If one of these options differs from that used to compute the table, or if the table does
-        not have the column ``dim``.
+        If ``rope``, ``prob``, ``kind`` or ``contrast`` differs from the value used to compute the
+        table, or if the table has no column ``dim``.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def _arranged(table, dim, contrast, display_names):
 
 
 def _in_rows(table, index, dim, contrast, display_names):
-    """Add the row names of a panel. Their common part is moved to the axis."""
+    """Add the row names of a panel. Their common part is moved to the axis label."""
     written = distinct_display_names(table["measure"], display_names)
     sign, width = "/" if contrast == "ratio" else "−", letters_of_a_label(30)
     shown = partial(display_label, display_names=display_names)
@@ -254,8 +254,8 @@ def _wrapped_at(text, sign, width):
 
 
 _PAGE = 11.0  # height of a page in inches
-_MOST_INCHES = 8.0  # height of all rows of differences, if their text permits
-_MOST_RANKINGS = 24  # more would be illegible
+_MOST_INCHES = 8.0  # largest height in inches of all rows of differences, if their text permits
+_MOST_RANKINGS = 24  # largest number of legible rankings
 _RANKINGS_IN_A_LINE = 3
 
 
@@ -284,7 +284,8 @@ def plot_ranks(
     """
     Plot the probability of every rank for every member.
 
-    If classifiers are compared within groups, data sets or classes, each of these has a panel.
+    If classifiers are compared within groups, data sets or classes, there is a panel for each of
+    these.
 
     Parameters
     ----------
@@ -380,7 +381,7 @@ def plot_ranks(
 
 
 def _write_probabilities(axes, probabilities):
-    """Write each legible probability. A dot marks a probability of almost 0."""
+    """Write the probabilities, unless there are too many. A dot marks a probability near 0."""
     if len(probabilities) > 12:
         return
     for (row, column), value in np.ndenumerate(probabilities):

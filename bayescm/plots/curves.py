@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _SMOOTH = 100  # number of points of a curve over prevalences
-_TICKS = 8  # most named prevalences with separate ticks; beyond, ticks are `_ROUND`
+_TICKS = 8  # with more listed prevalences, ticks are `_ROUND`
 _ROUND = [digit * 10.0**power for power in (-4, -3, -2, -1) for digit in (1, 2, 5)]
 
 
@@ -408,7 +408,8 @@ def plot_predictive_values(
     """
     Plot predictive values as functions of the prevalence, with pointwise bands.
 
-    Listed prevalences have a marker and a tick each, and the curves between them are interpolated.
+    Listed prevalences are marked, and the curves between them are interpolated. The axis has a tick
+    at each listed prevalence if there are at most eight.
 
     Parameters
     ----------
@@ -497,7 +498,7 @@ def plot_predictive_values(
 
 def _between(grid, shares, values):
     """
-    Interpolate values (n, ...) at some prevalences to intermediate ones, (m, ...).
+    Interpolate values (n, ...) at given prevalences to a grid of prevalences, (m, ...).
 
     The logit of a predictive value is the logit of the prevalence plus the log likelihood ratio,
     which does not depend on the prevalence. Values are therefore linear on the logit scale, and the

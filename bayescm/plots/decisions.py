@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SHARE = 0.05  # minimum coverage: with fewer answers the risk is hardly known
+# The y axis is limited by risks at a higher coverage than this, because those below are uncertain.
+_SHARE = 0.05
 
 
 def plot_decision_curve(

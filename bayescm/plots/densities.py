@@ -48,16 +48,17 @@ _OF_A_MEMBER = 0.4  # inches for two lines above a panel and an interval below, 
 _PAGE = 11.0  # height of a page in inches
 _BELOW = 0.06  # distance between intervals below a panel, relative to its height
 _LINES_OF_A_MEMBER = 3
-# Width in inches of a panel with the numbers of several members above it, at 8 points.
+# Minimum width in inches of a panel with the numbers of several members above it, at 8 points.
 _WITH_NUMBERS = 2.8
 # Width in inches below which the legend is placed below the axes.
 _NARROW = 5.0
 _POINTS = 400  # points of a density
 _TAIL = 1e-4  # probability beyond each end of the plotted part
 _QUANTILES = (100, 4000)  # minimum and maximum number of quantiles that represent weighted nodes
-# Tails are cut at this multiple of the distance between an outer quantile and the median. This is 8
-# standard deviations of a normal distribution, so nothing is lost. It cuts off extreme tails, such
-# as those of a number needed to diagnose with median 4, which exceeds 100 once in a thousand.
+# Tails are cut at this multiple of the distance between an outer quantile and the median. For a
+# normal distribution, this is about 8 standard deviations, so nothing visible is lost. It cuts off
+# extreme tails, such as the tail of a number needed to diagnose that has a median of 4 and exceeds
+# 100 once in a thousand.
 _MIDDLE, _LONG = (0.025, 0.5, 0.975), 4
 
 
@@ -125,8 +126,8 @@ def plot_posterior(
     Raises
     ------
     ValueError
-        If a measure is undefined in all of the posterior, if the rope is empty, or if there are too
-        many panels.
+        If a measure is undefined in the whole posterior or infinite in most draws, if the rope is
+        empty, or if there are too many panels.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def plot_posterior(
         page.heading(bars, style.positive_class(evidence, positive, display_names))
         if page.is_new and most > 1:
             # The axis is placed below the intervals at a distance relative to the panel height.
-            # This height changes with the layout, so the layout is repeated until both agree.
+            # This height changes with the layout, so the layout is computed repeatedly.
             for _ in range(_LAYOUTS):
                 page.figure.draw_without_rendering()
     return page.figure
@@ -532,8 +533,8 @@ def density(
     if isinstance(distribution, LazyDraws):
         curves = together([distribution], lambda drawn: _estimate(drawn.draws, ends))[0]
     elif isinstance(distribution, WeightedNodes):
-        # The cdf has steps at the nodes, so quantiles between the nodes are smoothed like draws.
-        # Their number is the effective number of nodes, which determines the bandwidth.
+        # The cdf has steps at the nodes, so quantiles are smoothed like draws. The number of
+        # quantiles determines the bandwidth, so it is the effective number of nodes.
         number = int(np.clip(1 / (distribution.weights**2).sum(), *_QUANTILES))
         even = (np.arange(number) + 0.5) / number
         curves = _estimate(distribution.quantile(even), ends)
@@ -607,7 +608,7 @@ def _steps(distribution, low, high):
     heights = np.diff([distribution.cdf(edge) for edge in edges], axis=0) / np.diff(edges, axis=0)
     x = np.repeat(edges, 2, axis=0)[1:-1]
     y = np.repeat(heights, 2, axis=0)
-    pad = np.linspace(0, len(x) - 1, _POINTS).round().astype(int)  # as in other densities
+    pad = np.linspace(0, len(x) - 1, _POINTS).round().astype(int)  # number of points as elsewhere
     return np.stack([np.moveaxis(values[pad], 0, -1) for values in (x, y)])
 
 

@@ -10,7 +10,7 @@ class EmbeddedFontsFigure(Figure):
     """
     Matplotlib figure that embeds fonts as TrueType ("type 42").
 
-    Matplotlib's default is type 3 fonts, which many journals reject and whose text cannot be
+    By default, Matplotlib embeds type 3 fonts, which many journals reject and whose text cannot be
     searched or edited.
     """
 

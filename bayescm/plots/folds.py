@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Models of all folds jointly, by row label.
+# Joint models of all folds, by row label.
 _MODELS = {
     "partially pooled": "hierarchical_folds",
     "pooled, discounted": "pooled_folds",
@@ -53,7 +53,7 @@ def plot_folds(
     counts : DataArray
         Counts, dims ``([classifier,] [repeat,] fold, actual, predicted)``.
     measure : str or callable
-        Measure with a single value per matrix, or of the positive class.
+        Measure with a single value per matrix, such as a measure of the positive class.
     prob : float in (0, 1), default 0.95
         Probability of the intervals.
     kind : {"hdi", "eti"}
@@ -61,7 +61,7 @@ def plot_folds(
     concentration : float or array_like, optional
         Prior pseudo-counts per cell.
     colors : mapping of str to color, optional
-        Colours of the rows of all folds, such as ``"partially pooled"``.
+        Colours of the pooled rows, such as ``{"partially pooled": "tab:red"}``.
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels, such as ``{"f1": "F-measure", "rf":
         "random forest"}``.
@@ -109,7 +109,7 @@ def fold_figures(
     kind: str = "hdi",
     concentration: Any = None,
 ) -> "list[Figure]":
-    """Split the folds over several figures, each with the pooled intervals."""
+    """Return figures that each show part of the folds, and the pooled intervals."""
     runs = {
         name: _one_cross_validation(run, measure) for name, run in _by_classifier(counts).items()
     }
@@ -233,7 +233,7 @@ def plot_omega(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Plot the interval of the pooled folds as a function of their discount.
+    Plot the interval of the pooled folds as a function of the discount.
 
     Parameters
     ----------
@@ -255,8 +255,8 @@ def plot_omega(
     Returns
     -------
     matplotlib.figure.Figure
-        Figure with a panel for each measure. It shows the interval for omega from 1/M (average
-        matrix) to 1 (full pooling), with the default marked.
+        Figure with a panel for each measure. It shows the interval for omega from 1/M (average of
+        the M matrices) to 1 (full pooling), with the default marked.
 
     Examples
     --------

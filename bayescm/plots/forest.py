@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 MOST = 80  # largest number of legible rows
 _INNER = 0.5  # probability of the thick part of an interval
 _ROW = 0.3  # height of a row in inches
-_AIRY = 20  # with more rows, they are closer, so that fifty fit on a page
-_CLOSE_ROW = 0.2  # height of a row in inches, if there are more rows than that
+_AIRY = 20  # with more rows, rows are closer together, so that fifty fit on a page
+_CLOSE_ROW = 0.2  # height of a row in inches, if there are more than `_AIRY` rows
 _GAP = 0.7  # distance in rows between blocks of rows with a common label
 _ALL_NAMED = 40  # with at most this many slices, all are labelled
 _SLICE = 0.24  # height in inches of the row of a slice
-_MOST_NAMED = 15  # number of labelled slices, the worst ones, if there are more
+_MOST_NAMED = 15  # largest number of labelled slices, if there are more than `_ALL_NAMED`
 
 
 def plot_forest(
@@ -67,9 +67,9 @@ def plot_forest(
     """
     Plot intervals of measures below each other, on a common scale.
 
-    There is one row per measure and index of the dimensions. A few classifiers, or members of
-    another dimension, have one colour each. They share the rows of a measure, or of an index of the
-    other dimensions, such as data sets.
+    There is one row per measure and index of the dimensions. Classifiers, or members of another
+    dimension, are distinguished by colour if there are few of them. They share the label of a
+    measure, or of an index of the other dimensions, such as a data set.
 
     Parameters
     ----------
@@ -132,10 +132,11 @@ def plot_forest(
     _check_one_scale(panels, reference, rope)
     observed = ""
     if isinstance(of, str) and of in table.columns and _knows_what_was_observed(evidence):
-        # Each member of a pooled dimension, next to its separate estimate.
+        # Members of a pooled dimension are shown next to their separate estimates.
         observed = "cross: as observed, without pooling"
         if callable(question.model) or any(map(callable, question.of_model.values())):
-            # For sampled models, `point` comes from the posterior, so it is computed without them.
+            # For sampled models, `point` comes from the posterior. Without functions as models or
+            # priors, it is the observed value.
             plain = summarize(evidence, measures, _without_functions(question))
             table["point"] = _arranged(plain, display_names)["point"]
     members_of_label = table.groupby("block")["y"].transform("size")
@@ -197,7 +198,7 @@ def _draw_panel(axes, table, display_names):
 
 def _knows_what_was_observed(evidence: Any) -> bool:
     """
-    Check whether point estimates come from the observed data.
+    Return whether point estimates come from the observed data.
 
     For a fit without its data, they are posterior medians, and for groups of scores or
     probabilities, they come from the posterior.
@@ -217,7 +218,7 @@ def _arranged(
     shared = _shared_dim(table, dims)
     table = table.copy()
     rest = [name for name in dims if name != shared]
-    where = [  # measures of all classes have no class
+    where = [  # measures over all classes have no class
         {name: row[name] for name in rest if not pd.isna(row[name])}
         for row in table.to_dict("records")
     ]
@@ -337,7 +338,8 @@ def plot_slices(
     """
     Plot the intervals of slices in order of their means, highlighting bad ones.
 
-    Up to 40 slices are labelled. If there are more, only the worst of the flagged slices are.
+    If there are up to 40 slices, all are labelled. Otherwise, only the worst of the flagged slices
+    are labelled.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def plot_item_scores(
     Up to eleven distinct scores, such as the grades of a rubric, have one bar each; more scores are
     binned. The line on a bar is the interval of its share in the population of items, or of similar
     clusters if items come in clusters. The dot above the bars is the posterior mean of the mean
-    score with its interval, as in `bayescm.summary`. Items are weighted.
+    score with its interval, as in `bayescm.summary`. Weights of items are taken into account.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def plot_item_scores(
     Raises
     ------
     ValueError
-        If there are slices or too many systems.
+        If there are slices or more than twelve systems.
 
     Examples
     --------

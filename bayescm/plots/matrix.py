@@ -107,7 +107,7 @@ def plot_matrix(
     Returns
     -------
     matplotlib.figure.Figure
-        Figure whose colours show the observed proportions, or their means by a model. With more
+        Figure whose colours show the observed proportions, or their means under a model. With more
         than ten classes, cells contain only counts, and a square-root scale enhances small
         proportions. A panel beside the matrix then shows the interval of each class.
 
@@ -115,7 +115,8 @@ def plot_matrix(
     ------
     ValueError
         If there are several matrices, such as those of several classifiers or of folds that the
-        model does not pool. If there are more than a hundred classes, or a keyword has no effect.
+        model does not pool. Also if there are more than a hundred classes, or a keyword has no
+        effect.
 
     References
     ----------
@@ -188,7 +189,7 @@ def plot_matrix(
 
 
 def _has_room(classes):
-    """Check whether a cell has room for its share and its interval."""
+    """Return whether a cell has room for its share and its interval."""
     return classes <= (_FEW_IN_ONE_COLUMN if is_narrow() else _FEW)
 
 
@@ -258,7 +259,7 @@ def _draw_classes(axes, shares, ends, measure):
 
 
 def has_model(counts: xr.DataArray, keywords: dict[str, Any]) -> bool:
-    """Check whether a model is named, or required by the type of counts."""
+    """Return whether a model is named, or required by the type of counts."""
     if keywords.keys() - {*ASKED, "concentration"}:
         return True
     if keywords.get("of", "parameter") != "parameter":
@@ -286,7 +287,7 @@ def _of_counts(evidence, per, *, of="parameter", concentration=0.5, **unused):
 
 def _of_model(evidence, per, question):
     """
-    Return counts, and the means and distributions of the shares by a model.
+    Return counts, and the means and distributions of the shares under a model.
 
     Each share is a measure of the cells. With rows as denominators, the diagonal equals the recall
     of `bayescm.interval` for the same model.
@@ -307,7 +308,7 @@ def _of_model(evidence, per, question):
 
 
 def _share_of(column, axis):
-    """Return the measure of each actual class that is its share in one predicted class."""
+    """Return a function that computes the shares in one column of the matrix."""
 
     def share(cells):
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -40,23 +40,23 @@ def plot_history(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Plot the interval of every measure over time, one panel each.
+    Plot the interval of every measure over time, with one panel for each.
 
     Parameters
     ----------
     history : Dataset
         Result of `online.Monitor.history`: variables with dims (step, [class], bound). The x axis
-        shows the coordinate ``at`` or, without it, step numbers. If the coordinate ``since``
-        indicates a restart, a line is drawn.
+        shows the coordinate ``at`` or, without it, step numbers. A line marks each restart that the
+        coordinate ``since`` indicates.
     batches : DataArray or Dataset, optional
         Counts of each batch, dims (step, actual, predicted), or values as returned by ``observed``
         of a monitor. They are shown as dots.
     alarms : DataFrame, optional
         Result of `online.alarms`. Alarms are marked in the panel of their measure, at the value of
-        their batch. A change in the predictions is marked if the measure depends on an affected
-        class or, without ``batches``, in every panel.
+        their batch. A change in the predictions is marked in the panels of measures that depend on
+        an affected class or, without ``batches``, in every panel.
     floor : float or mapping of str to float, optional
-        Lower limits, shown as lines.
+        Worst acceptable values, shown as lines.
     tolerated : mapping of str to pairs of float, optional
         Tolerated range of a measure, as returned by `online.Monitor.tolerated`. It is shown as two
         lines.
@@ -131,7 +131,7 @@ def plot_history(
 
 
 def _parts(history):
-    """Return the segments between changes: steps whose data begin with the same batch."""
+    """Return the segments between changes: steps whose evidence begins with the same batch."""
     number = history.sizes["step"]
     if "since" not in history.coords:
         return [slice(0, number)]
@@ -188,7 +188,7 @@ def _changed_classes(batches, alarms):
 
 
 def _of_panel(alarms, name, where, changed, batches):
-    """Return the alarms of a panel: of its measure, and changes that affect the measure."""
+    """Return the alarms of a panel: alarms of its measure, and changes that affect it."""
     label = value_name(str(name), where)
     index = ", ".join(f"{dim} {value}" for dim, value in where.items())
     shown = alarms["measure"].isin({label, str(name), f"{name} ({index})"})

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NATURAL = 10.0  # font size in points in the default layout of figures
-SMALLEST = 6.0  # smallest font size in points that journals print
-NARROW = 5.0  # width in inches below which the legend is below the figure
+SMALLEST = 6.0  # smallest font size in points that journals accept
+NARROW = 5.0  # width in inches below which the legend is placed below the panels
 NARROWEST = 1.5  # minimum width of a legible panel in inches, at 8 points
 
 
 class Paper(NamedTuple):
-    """Width of a figure in inches, and font size relative to that on a screen."""
+    """Width of a figure in inches, and font size relative to the size on a screen."""
 
     width: float
     scale: float
@@ -51,7 +51,7 @@ def paper_columns(
     Raises
     ------
     ValueError
-        If a size is not positive.
+        If ``columns``, ``width`` or ``font_size`` is not positive.
 
     Notes
     -----
@@ -111,7 +111,7 @@ def fitted(
 
 
 def is_narrow() -> bool:
-    """Check whether figures are narrow, such as one column of a journal."""
+    """Return whether figures are narrow, such as one column of a journal."""
     paper = _paper.get()
     return paper is not None and paper.width < NARROW
 

@@ -121,11 +121,11 @@ def plot_plan(
     assurance : float in (0, 1)
         Probability that the interval is at most as wide as the upper curve.
     expect, pilot, prevalence, prob, kind
-        See `bayescm.plan`. With a prevalence, the axis counts all examples, such as patients, with
-        the expected number in the class of the measure.
+        See `bayescm.plan`. With a prevalence, the axis shows the total number of examples, such as
+        patients, and the number in the class of the measure is the expected one.
     n : int, optional
-        Size of interest, by default 1000. The axis ranges from a tenth to three times this size. It
-        is shown as a line if it is passed.
+        Size of interest, by default 1000. The axis ranges from a tenth to three times this size. A
+        line marks the size if it is passed.
     colors : mapping of str to color, optional
         Colours of the curves ``"mean"`` and ``"assured"``.
     display_names : mapping of str to str, optional

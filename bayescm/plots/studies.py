@@ -176,7 +176,7 @@ def _in_words_of_medicine(display_names):
 
 
 def _observed(counts):
-    """Return false positive rates, recalls and sizes of the studies that have both rates."""
+    """Return false positive rates, recalls and sizes of the studies with both rates defined."""
     (tn, fp), (fn, tp) = counts.values.transpose(1, 2, 0).astype(float)
     defined = (tp + fn > 0) & (fp + tn > 0)
     fpr, recall = (part[defined] / (part + rest)[defined] for part, rest in ((fp, tn), (tp, fn)))
@@ -200,7 +200,7 @@ def _ellipse(logits, prob):
 
 
 def _summary_curve(typical, spread, fpr, prob):
-    """Return false positive rates, and the lower, middle and upper recall curve at these rates."""
+    """Return false positive rates, and the lower, middle and upper recall curves at these rates."""
     # Spreads are ordered prevalence, recall, specificity. The last one also applies to the fpr.
     slope = (spread[:, 1] / spread[:, 2])[:, None]
     low, high = np.clip([fpr.min(), fpr.max()], 0.005, 0.995)
@@ -314,7 +314,7 @@ def plot_studies(
 
 
 def _counted(counts, measure):
-    """Return the numbers of right and wrong predictions in one class, for each study."""
+    """Return the numbers of correct and wrong predictions in one class, for each study."""
     index = int(measure == "recall")
     of_class = counts.values[:, index]
     return of_class[:, index], of_class[:, 1 - index]
@@ -331,7 +331,7 @@ def _single(counts, prob, kind):
 
 
 def _posterior(counts, concentration, random_seed, keywords):
-    """Return the posterior of the groups, which is sampled if the prior has another family."""
+    """Return the posterior of the groups, which is sampled if a prior is given as a function."""
     question = Question(
         model="hierarchical_groups",
         concentration=concentration,

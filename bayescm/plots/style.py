@@ -49,7 +49,7 @@ class Look(NamedTuple):
     line: str
 
 
-# Indices of colour, marker and line of each name that was plotted in this session.
+# Index of the colour, marker and line of each name that was plotted in this session.
 numbers_of_names: dict[str, int] = {}
 
 
@@ -60,8 +60,8 @@ def looks(members: Sequence[Sequence[Any]], colors: Colors = None) -> list[Look]
     Parameters
     ----------
     members : sequence of sequences of labels
-        Labels of each member, such as its classifier and its class. An empty sequence stands for
-        the only member of a plot.
+        Labels of each member, such as its classifier and its class. An empty sequence denotes the
+        only member of a plot.
     colors : mapping of label to color, optional
         Colours chosen by the user.
     """
@@ -98,7 +98,7 @@ def looks_at(
 
 
 def looks_of_rows(names: Sequence[Any], colors: Colors = None) -> list[Look]:
-    """Return the styles of named rows, which are all equal except for the user's colours."""
+    """Return the styles of named rows, which are equal by default if there are many names."""
     names = list(names)
     if len(names) <= MOST_COLORS:
         return looks([[name] for name in names], colors)
@@ -117,9 +117,9 @@ def roles(names: Sequence[str], colors: Colors = None) -> dict[str, Look]:
 
 def check_colors(colors: Colors, labels: Sequence[Any]) -> None:
     """
-    Raise an error for invalid colours, or if the plot has none of their names.
+    Raise an error for invalid colours, or if none of their names is in the plot.
 
-    Other names are ignored, so that all figures of a paper can have the same mapping.
+    Other names are ignored, so that all figures of a paper can use the same mapping.
     """
     from matplotlib.colors import is_color_like
 
@@ -153,7 +153,7 @@ def check_colors(colors: Colors, labels: Sequence[Any]) -> None:
 
 
 def _numbers(members):
-    """Return the index of each member, fixed within a session unless two would share it."""
+    """Return the style index of each member, fixed in a session unless two would share it."""
     taken: dict[tuple, int] = {}
     for member in dict.fromkeys(members):
         number = numbers_of_names.get(_name(member))
@@ -164,7 +164,7 @@ def _numbers(members):
             continue
         is_name = any(isinstance(label, str) for label in member)  # positions are not names
         used = [Counter(taken.values())]
-        # Other plots may add names later, so use the number with the fewest names.
+        # Other plots may add names later, so use the colour with the fewest names.
         used += [Counter(numbers_of_names.values())] if is_name else []
         taken[member] = min(range(MOST_COLORS), key=lambda i: (*(count[i] for count in used), i))
         if is_name:
@@ -208,7 +208,7 @@ def text_color_on(value: float) -> Any:
 
 
 def is_dark() -> bool:
-    """Check whether the current style has a dark background."""
+    """Return whether the current style has a dark background."""
     return bool(_rgb("axes.facecolor") @ _LUMINANCE < 0.5)
 
 
@@ -250,7 +250,7 @@ def label(name: Hashable, where: Mapping[Hashable, Any], display_names: DisplayN
 
 
 def index_words(where: Mapping[Hashable, Any], display_names: DisplayNames = None) -> list[str]:
-    """Return the label of each dimension in words."""
+    """Return each dimension with its label, in words."""
     return [
         f"{display_dim(dim, display_names)} {display_label(value, display_names)}"
         if dim != "of"  # column of the estimand
