@@ -250,7 +250,7 @@ class Posterior:
     how : str
         Description of the method that produces the draws.
     effective_draws : float
-        Upper bound of the effective number of independent draws.
+        Upper bound on the effective number of independent draws.
     draw_clusters : int
         Number of clusters of dependent draws, such as chains. The draws of a cluster are
         consecutive. If all draws are independent, the number is 1.
@@ -334,7 +334,7 @@ class Posterior:
         return None
 
     def shrinks_by(self, of: str) -> str:
-        """Return why the posterior may differ from a point estimate, as half a sentence."""
+        """Return why the posterior may differ from a point estimate, as part of a sentence."""
         return "the prior has a strong influence, because there is little evidence"
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
@@ -362,7 +362,7 @@ class Posterior:
         of : str
             One of the estimands.
         n : int or array_like, optional
-            Size of the next test set, for ``"predictive"``. Defaults to the size of the evidence.
+            Size of the next test set, for ``"predictive"``. Default: the size of the evidence.
 
         Returns
         -------
@@ -448,7 +448,7 @@ class Posterior:
         of : str
             One of the estimands. The result is None for estimands that are sampled.
         n : int or array_like, optional
-            Size of the next test set, for ``"predictive"``. Defaults to the size of the evidence.
+            Size of the next test set, for ``"predictive"``. Default: the size of the evidence.
 
         Returns
         -------
@@ -565,7 +565,7 @@ class Posterior:
         of : str
             One of the estimands.
         n : int or array_like, optional
-            Size of the next test set, for ``"predictive"``. Defaults to the size of the evidence.
+            Size of the next test set, for ``"predictive"``. Default: the size of the evidence.
         draws : int, optional
             Number of draws of each member, for every measure. By default, only measures without an
             exact distribution are sampled, with `draws_by_default` draws.
@@ -642,7 +642,7 @@ class Posterior:
         draws : callable, optional
             Function that returns the draws (size, ..., [C]) of the measure, so that several
             differences can share them. It is called unless the distribution is exact. By default,
-            new draws are made.
+            new draws are sampled.
 
         Returns
         -------
@@ -693,7 +693,7 @@ class CountsPosterior(Posterior):
     estimands : mapping of str to str
         The variable of an estimand has dims (..., C, C). Measures are averaged over any further
         axes between the batch and the cells. The next test set (``"predictive"``) comes from one
-        member of these axes.
+        member along these axes.
     """
 
     @cached_property
@@ -751,7 +751,7 @@ class CountsPosterior(Posterior):
         return template.to_dataarray(values) if values.any() else None
 
     def shrinks_by(self, of: str) -> str:
-        """Return why the posterior may differ from a point estimate, as half a sentence."""
+        """Return why the posterior may differ from a point estimate, as part of a sentence."""
         if self.pooled_dims:
             members = " and ".join(f"{dim}s" for dim in self.pooled_dims)
             return (

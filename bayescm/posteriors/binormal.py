@@ -29,7 +29,8 @@ from bayescm.posteriors.roc.curve_posterior import CurvePosterior
 from bayescm.posteriors.roc.prevalence import prevalence_distribution
 from bayescm.validate import fail
 
-# A sampled curve is evaluated at these quantiles of both classes, which reach far into the tails.
+# A sampled curve is evaluated at the quantiles of both classes with these probabilities, which
+# reach far into the tails.
 _LEVELS = ndtr(np.linspace(-8, 8, 257))
 
 

@@ -19,15 +19,16 @@ functions of the population. All classifiers share the same draws.
 - :math:`a` is a level and :math:`b` a slope (:math:`z` is the standardised log odds).
 - The last term is a second-order random walk with the matrix :math:`R` (`walk`) over knots among
   the forecasts. It is linear between the knots (:math:`h`, `hat_functions`).
-- The scale :math:`s` is estimated. For each scale on a grid, the coefficients have a Laplace
-  approximation. Its draws are weighted and resampled (`bayescm.inference.nested_laplace`).
+- The scale :math:`s` is estimated. For each scale on a grid, the posterior of the coefficients is
+  approximated by Laplace's method. Its draws are weighted and resampled
+  (`bayescm.inference.nested_laplace`).
 
 Sums over the forecasts between two knots use Gaussian quadrature for the observed forecasts
 (`gauss_nodes`). With few distinct forecasts, each one has a separate beta posterior.
 
-**The band** is the band of the smooth curve unless the forecasts take few values or the curve may
-have a step. These two cases use `bayescm.posteriors.calibration_bands`. A Bayes factor decides
-whether there is a step (`log_bayes_factors`). The alternative model adds :math:`\gamma \, 1(p > c)`
+**The band** comes from the smooth curve unless the forecasts take few values or the curve may have
+a step. These two cases use `bayescm.posteriors.calibration_bands`. A Bayes factor decides whether
+there is a step (`log_bayes_factors`). The alternative model adds :math:`\gamma \, 1(p > c)`
 with :math:`\gamma \sim N(0, g^2)` and a cut :math:`c` that is uniform over the ranks of the
 forecasts. Let :math:`U` be the score of :math:`\gamma` at the mode of the smooth curve, and
 :math:`V` its information with the coefficients integrated out (Laplace). Then
@@ -207,7 +208,7 @@ class Calibration(OfForecasts):
 
     @cached_property
     def odds(self) -> np.ndarray:
-        """The log odds of the forecasts, (K, n), made finite."""
+        """The finite log odds of the forecasts, (K, n)."""
         return log_odds(self.probability)
 
     @property
@@ -694,7 +695,7 @@ def gauss_nodes(
     """
     Return nodes and weights of Gaussian quadrature for sums over forecasts.
 
-    Between two knots, the log odds of the truth are linear in the log odds of the forecast. A sum
+    Between two knots, the log odds of the curve are linear in the log odds of the forecast. A sum
     of a smooth function over many forecasts is replaced by a sum over the four nodes of Gaussian
     quadrature for the discrete measure of these forecasts. It is exact for polynomials up to degree
     7. Four or fewer forecasts between two knots are used directly.
@@ -877,7 +878,7 @@ def lower_limit_of_distance(posterior: Any, measure: Callable, prob: float) -> n
     """
     Return the lower limit of a distance from calibration, (K,).
 
-    If the simultaneous band contains the diagonal, the limit is 0. Otherwise it is the larger of
+    If the simultaneous band contains the diagonal, the limit is 0. Otherwise, it is the larger of
     two values:
 
     - the distance of the curve in the band that is closest to the diagonal
@@ -885,7 +886,7 @@ def lower_limit_of_distance(posterior: Any, measure: Callable, prob: float) -> n
       set to 0. A departure is certain if its posterior mean exceeds two standard deviations in
       absolute value, and the draw has the sign of the mean.
 
-    With one or two distinct forecasts there is no smooth curve, so the binomial band is used.
+    With one or two distinct forecasts, there is no smooth curve, so the binomial band is used.
     """
     limits = []
     for classifier, row in enumerate(posterior.probability):

@@ -81,9 +81,9 @@ def group_means(
     probability: np.ndarray, hits: np.ndarray, total: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return the first forecast, positives and totals of up to ten groups.
+    Return the first forecast, positives and total of each of up to ten groups.
 
-    The groups consist of neighbouring forecasts.
+    A group consists of neighbouring forecasts.
     """
     number = max(1, min(_MEAN_GROUPS, int(total.sum() // _EXAMPLES_PER_VALUE)))
     middle = (np.cumsum(total) - total / 2) / total.sum()
@@ -122,7 +122,7 @@ def isotonic(
     limits : ndarray, shape (T, 2)
     regression : ndarray, shape (T,)
     """
-    # Imported here because it is slow to import and rarely needed.
+    # Imported here because the import is slow and rarely needed.
     from scipy.optimize import isotonic_regression
 
     fitted = isotonic_regression(hits / total, weights=total).x

@@ -3,8 +3,7 @@ Correlated t distribution of mean differences in one cross-validation.
 
 Let :math:`x_1, \dots, x_n` be the differences between two classifiers in the folds, with the mean
 :math:`\bar x` and the variance :math:`s^2`. Let :math:`\rho` be the correlation between any two
-folds.
-The mean difference has the posterior (Corani and Benavoli 2015)
+folds. The mean difference has the posterior (Corani and Benavoli 2015)
 
 .. math::
 
@@ -104,7 +103,7 @@ class CorrelatedT(CountsPosterior):
         self._rows = rows.values if shares is None else with_shares(rows.values, shares)
 
     def bound(self, measure: Any) -> Any:
-        """Return the measure unchanged, because folds have estimates without a prior."""
+        """Return the measure unchanged, because folds are estimated without a prior."""
         return measure
 
     def left_out(self, measure: Callable) -> xr.DataArray | None:
@@ -197,11 +196,11 @@ class CorrelatedTOfResults(Posterior):
         return len(self.names)
 
     def distributions(self, measures: Sequence[Callable], **keywords: Any) -> list:
-        """Raise an error: the posterior only covers differences."""
+        """Raise an error, because the posterior only covers differences."""
         raise of_differences()
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Raise an error: the posterior only covers differences."""
+        """Raise an error, because the posterior only covers differences."""
         raise of_differences()
 
     def exact_difference(

@@ -1,5 +1,5 @@
 r"""
-Direct posterior of `bayescm.models.crossed_groups`, by Laplace and importance.
+Direct posterior of `bayescm.models.crossed_groups`, by importance sampling.
 
 A matrix of C classes is a function of C**2 - 1 binomial rates (`rates_of`), which are independent
 in the prior and in the posterior. For one of these rates, cell g has h_g hits among n_g examples.
@@ -104,7 +104,7 @@ def crossed_groups(
     ------
     ValueError
         If there are fewer than two attributes, or an argument is invalid. If the labels of a smooth
-        attribute are not numbers, or fewer than five were observed.
+        attribute are not numbers, or fewer than five of the labels were observed.
 
     Examples
     --------

@@ -15,18 +15,17 @@ classes, the effects of these priors would have the same sign and add up. So for
 share an eighth of an example at each end.
 
 **The curves** of each class against the rest, and of the highest probability, are the smooth curves
-of `bayescm.posteriors.calibration`. The whole forecast p has a Dirichlet calibration, with the
-probabilities
+of `bayescm.posteriors.calibration`. The whole forecast p is recalibrated by Dirichlet calibration
+(Kull et al. 2019, cited by the model), with the probabilities
 
 .. math::
 
     \mathrm{softmax}\bigl(\log p + a + (b I + s W) \, z(p)\bigr), \qquad W_{jk} \sim N(0, 1).
 
-This is the Dirichlet calibration of Kull et al. (2019), which the model cites. z(p) is the
-standardised log forecast, a are the levels of the classes, and b is a common slope. The scale s of
-the dependence between classes is estimated. For each scale on a grid, the coefficients have a
-Laplace approximation, which is corrected by importance weights
-(`bayescm.inference.nested_laplace`).
+Here z(p) is the standardised log forecast, a are the levels of the classes, and b is a common
+slope. The scale s of the dependence between classes is estimated. For each scale on a grid, the
+posterior of the coefficients is approximated by Laplace's method, and corrected by importance
+weights (`bayescm.inference.nested_laplace`).
 """
 
 import copy
@@ -53,7 +52,7 @@ from bayescm.validate import fail
 LEVEL = 2.0  # levels a
 SLOPE = 2.0  # slope b
 SCALE = 1.0  # scale s (half-normal)
-# Pseudo-examples at each end of the forecasts, in all classes together or in a single one.
+# Number of pseudo-examples at each end of the forecasts, in all classes together or in one class.
 _END_EXAMPLES = 0.5
 # The same for a mean over classes, in all classes together. With 100 examples of ten classes,
 # intervals of the mean area are up to 1.5 times as long as the t interval. With half an example,

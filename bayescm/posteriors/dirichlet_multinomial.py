@@ -4,8 +4,9 @@ Direct posterior of `bayescm.models.dirichlet_multinomial`: Dirichlet cells.
 .. math:: \theta \mid n \sim \mathrm{Dirichlet}(a + n),
 
 with the counts n and the prior pseudo-counts a of the cells. With two classes, the posterior
-consists of three independent betas: prevalence, recall and specificity. With more classes, the same
-is true of each class against the rest. A measure's distribution is computed in one of four ways:
+consists of independent beta distributions of prevalence, recall and specificity. With more classes,
+the same is true of each class against the rest. A measure's distribution is computed in one of four
+ways:
 
 - Measures of one class have a closed form, or are integrated by quadrature
   (`bayescm.distributions.closed_forms`).
@@ -108,7 +109,7 @@ class DirichletMultinomial(CountsPosterior):
     concentration: np.ndarray
 
     def shrinks_by(self, of: str) -> str:
-        """Return why the posterior may differ from a point estimate, as half a sentence."""
+        """Return why the posterior may differ from a point estimate, as part of a sentence."""
         prior = (self.concentration - self.pooled).sum(axis=(-2, -1)).max()
         examples = float(np.min(self.batch.values))
         return f"the prior is worth {prior:.3g} examples, compared with {examples:.4g} tested ones"
@@ -132,7 +133,7 @@ class DirichletMultinomial(CountsPosterior):
            independent shares. `quadrature` integrates the functions with errors as small as
            requested.
         2. `preintegration`: any other function of at most 27 cells, with at most 8 values. The
-           bounds must be accurate to 1e-3 of the length of the interval.
+           interval ends must be accurate to 1e-3 of the length of the interval.
         3. `moments`: averages over classes and the Matthews correlation, for any number of classes
            and tables. The error from the moments must be less than the Monte Carlo error.
 

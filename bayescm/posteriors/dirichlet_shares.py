@@ -161,7 +161,7 @@ def average_cells(cells: np.ndarray) -> np.ndarray:
     Return a plug-in estimate of the average cells over all groups.
 
     A group of n examples has the weight n / (1 + (n - 1) rho), which is at most 1 / rho. rho is the
-    correlation between two examples of a group, estimated by the method of moments (Kleinman 1973).
+    correlation between two examples in a group, estimated by the method of moments (Kleinman 1973).
 
     Parameters
     ----------

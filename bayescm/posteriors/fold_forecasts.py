@@ -106,7 +106,7 @@ class FoldForecasts(OfForecasts):
         return values
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the mean over the folds."""
+        """Return the mean of a measure over the folds."""
         self.resolve_estimand(of)
         return self.values(measure).mean(axis=0)
 

@@ -145,7 +145,7 @@ class OfForecasts(Posterior):
 
     @cached_property
     def _shared_examples(self) -> SharedExamples:
-        """The examples that represent the disagreement of the classifiers."""
+        """The examples that represent the disagreement between the classifiers."""
         rows = np.moveaxis(self.probability, 1, -1)
         return SharedExamples([rows, log_odds(rows)], self.weight)
 
@@ -281,7 +281,7 @@ class Distance(Empirical):
     measure: Any = None
 
     def eti(self, prob: float) -> np.ndarray:
-        """Return the lower and upper limit, (..., 2)."""
+        """Return the lower and upper limits, (..., 2)."""
         upper = self.quantile((1 + prob) / 2)
         lower = self.posterior.lower_limit(self.measure, prob).reshape(np.shape(upper))
         return np.stack([np.minimum(lower, upper), upper], axis=-1)

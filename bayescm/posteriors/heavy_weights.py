@@ -10,7 +10,7 @@ these examples,
 Then one further heavy miss changes the rate about as much as all observed misses, but most samples
 contain none. In this case, 95% intervals of recall and specificity had a coverage of 0.860,
 compared with 0.948 otherwise. This was measured on 300 data sets of 100 to 1,600 examples, for each
-of 30 designs:
+of 30 designs of two kinds:
 
 - three strata, one of them sampled up to 20 times as often as another, with scores that may depend
   on the stratum
@@ -28,7 +28,7 @@ By linearization, and summed over the classes, the variances are
     of the model   sum w_i (v_i - A)**2 / W  sum w_i**2 / W**2.
 
 If their ratio was below 0.5 or above 1.4, 95% intervals of the area had a coverage of 0.875,
-compared with 0.946 otherwise. These figures are for 200 data sets for each of 9 of these designs.
+compared with 0.946 otherwise. These figures are from 200 data sets for each of 9 of these designs.
 
 The limits 2, 0.5 and 1.4 were chosen on these data sets. The table gives the coverage for new
 samples, 60 for each of 16 designs (`docs/results/recomputed_heavy_weights.csv`).
@@ -137,7 +137,7 @@ def of_scores(evidence: xr.Dataset) -> list[str]:
 
 
 def _ratios(sample):
-    """Return the variance ratio of each classifier or, with several classes, of each class too."""
+    """Return the variance ratio of each classifier and, with several classes, of each class."""
     if "class" in sample.dims:
         views = [one_vs_rest(sample, label) for label in sample["class"].values.tolist()]
         return [ratio for view in views for ratio in _ratios(view)]

@@ -166,11 +166,11 @@ class HierarchicalDifferences(Posterior):
         return len(self.names)
 
     def distributions(self, measures: Sequence[Callable], **keywords: Any) -> list:
-        """Raise an error: the posterior only covers differences."""
+        """Raise an error, because the posterior only covers differences."""
         raise of_differences()
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Raise an error: the posterior only covers differences."""
+        """Raise an error, because the posterior only covers differences."""
         raise of_differences()
 
     def exact_difference(
@@ -320,7 +320,8 @@ _POLYNOMIAL_STEPS = 5
 # Degrees of freedom beyond two, evenly spaced on the log scale.
 _EXCESSES = np.exp(np.linspace(np.log(0.05), np.log(80), 10))
 _START_EXCESSES = 1.0, 10.0  # excesses at which the search for the mode starts
-_OUTLYING = 2.5  # data sets this many typical deviations from the median use more normals
+# Data sets that are further than this from the median, in typical deviations, use more normals.
+_OUTLYING = 2.5
 _NEGLIGIBLE = 1e-5  # cells with less mass, relative to the maximum, are omitted for a new data set
 # The grid is finer with few data sets.
 _FEW_DATA_SETS = 20
@@ -687,8 +688,8 @@ def trapezoidal_normals(freedom: np.ndarray, furthest: float) -> tuple[np.ndarra
     Return variances and weights (S, B) of normals that approximate t variables (S,).
 
     The t variables have unit scale. Log precisions are evenly spaced (trapezoidal rule). The sum is
-    nearly exact for deviations up to `furthest`, because the precisions include the range with most
-    of the mass at this distance.
+    nearly exact for deviations up to `furthest`, because the precisions include the range that
+    determines the density at this distance.
     """
     low, high = _log_precision_range(2.0, furthest)
     number = int(np.ceil((high - low) / _PRECISION_STEP)) + 1
@@ -737,7 +738,7 @@ def log_density_of_sum(
 
 
 def _block(squares, variances, weights):
-    """Return log densities (L, S) at squares (L, D), divided by -2, for variances (S, A, B, D)."""
+    """Return log densities (L, S) for squares (L, D) over -2 and variances (S, A, B, D)."""
     variances = variances.reshape(*weights.shape[:2], -1)
     precisions = np.reciprocal(variances, out=variances)
     weights, terms = weights * np.sqrt(precisions), np.empty_like(precisions)

@@ -90,7 +90,7 @@ def hierarchical_folds(
     """
     Return the posterior of cross-validation folds, partially pooled.
 
-    Use it to estimate how good a classifier trained in this way is, from the folds of one
+    Use it to estimate the expected performance of a learning algorithm, from the folds of one
     cross-validation or of its repeats.
 
     Parameters
@@ -110,7 +110,8 @@ def hierarchical_folds(
         Correlation between folds of the effects of training, in [0, 1). Default: 1 minus the test
         share for the separation, and 0.4 for the threshold.
     fixed_totals : bool, optional
-        Whether the design fixed the class totals. Default: as described by the counts.
+        Whether the design fixed the class totals. Default: the coord ``fixed_totals`` or, without
+        it, whether all folds have nearly equal class totals.
     prevalence : array_like, optional
         Share of each actual class, (C,), or of the positive class. Default: the coord
         ``prevalence``, if any. Otherwise, the shares in the sample if the class totals are fixed,
@@ -269,7 +270,7 @@ def _check_halves(halves, posterior):
 # The posterior.
 
 _RARE = 0.01  # largest p value of the test of equal thresholds that leads to a caution
-_KEPT = 64  # number of data sets with cached nodes
+_KEPT = 64  # largest number of cross-validations whose nodes are cached
 
 
 @dataclass(frozen=True)
@@ -285,7 +286,7 @@ class Design:
     shares: np.ndarray | None
     smaller: float = 1.0  # factor of u for training sets smaller than all but one fold
     effect: float = 1.0  # design effect of examples in groups, for the rates
-    totals_effect: float = 1.0  # the same for the class totals
+    totals_effect: float = 1.0  # design effect for the class totals
     halves: np.ndarray | None = None  # counts of disjoint halves, (R, 2, C, C)
     # Effective number of examples in a row, divided by the sum of its importance weights, (C,).
     worth: np.ndarray | float = 1.0
@@ -359,7 +360,7 @@ class HierarchicalFolds(CountsPosterior):
         }
 
     def caveats(self, of: str = "parameter") -> list[str]:
-        """Return cautions about heavy weights, random splits and thresholds that differ a lot."""
+        """Return cautions about heavy weights, random splits and very different thresholds."""
         uneven = (
             "Random splits test some examples often and others rarely. The model ignores "
             "this, so intervals may be too short. Repeated cross-validation tests all "
@@ -948,7 +949,7 @@ def draw_variables(cells, design: Design, size: int, rng: np.random.Generator) -
     )
     total, centred = pool.total[index], pool.centred[index]
     drawn = Nodes(np.ones(size), rates, effects, spread, total, centred, class_share, rho)
-    common_sd[:, 0] = 0  # the luck of the examples does not affect the classifiers
+    common_sd[:, 0] = 0  # the luck of the test examples does not affect the classifiers
     level = log_softmax(shifted(rates, common_sd * effects), axis=-1)
     fold_rates = softmax(shifted(level[:, None], fold_sd[:, None] * fold_effects), axis=-1)
     return {
@@ -986,8 +987,7 @@ def variance_likelihood(cells: np.ndarray, fold_sd: np.ndarray, repeats: int) ->
     """
     Return the log density of the variance over folds of the numbers of predictions.
 
-    Its density is the gamma density of V in the docstring of the
-    model.
+    It is the log of the gamma density of V in the docstring of the model.
 
     Parameters
     ----------
@@ -1028,7 +1028,7 @@ def fold_variance(cells, repeats):
 
 
 def log_scaled_chi2(variance, mean, degrees):
-    """Return the log density of a variance with this mean: a scaled chi-squared."""
+    """Return the log density of a scaled chi-squared variable with this mean at a variance."""
     shape, scale = degrees / 2, 2 * mean / degrees
     # The density is written out because importing `scipy.stats` would take longer than computing
     # the posterior.

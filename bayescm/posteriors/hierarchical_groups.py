@@ -72,10 +72,10 @@ def hierarchical_groups(
         Known proportion of the positive class in the population, inside (0, 1). Default: the scalar
         coord ``prevalence``, if any. For two classes only.
     covariates : mapping of str to number or label, or DataArray, dims (group, covariate), optional
-        Covariates of the logits of the groups, for two classes only. A mapping names coords along
-        ``group`` and gives the value for the typical and the new group, such as ``{"beds": 500}``.
-        See `bayescm.meta.study_covariates`. With an array, the typical and the new group have
-        covariates of 0.
+        Covariates of the logits of the groups, for two classes only. The keys of a mapping are
+        coords along ``group``, and its values are the covariates of the typical and the new group,
+        such as ``{"beds": 500}``. See `bayescm.meta.study_covariates`. With an array, the typical
+        and the new group have covariates of 0.
     slope : float, default 2
         Scale > 0 of the normal prior of the change of a logit per unit of a covariate.
 

@@ -5,8 +5,8 @@ The models of scores (`bayescm.posteriors.scores`, `bayescm.posteriors.binormal`
 one sample. This module combines the samples and computes measures of their curves
 (`bayescm.measures.curves`). Distributions of areas come from moments, if these are available and
 accurate enough, and all other distributions come from draws. Folds and groups are independent.
-Classifiers on the same examples, and classes, are sampled jointly. Areas of classifiers are more
-closely correlated than their curves (`bayescm.posteriors.roc.paired_areas`).
+Classes, and classifiers on the same examples, are sampled jointly. Areas of two classifiers are
+more closely correlated than their curves (`bayescm.posteriors.roc.paired_areas`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ _MONTE_CARLO_ERROR = 2.7 / DRAWS**0.5
 
 class SampleCurves(Protocol):
     """
-    Interface of a model of the curves of one sample.
+    Interface of models for the curves of one sample.
 
     Curves are ordered by classifier and, with more than two classes, by class within a classifier.
     """
@@ -60,12 +60,12 @@ class SampleCurves(Protocol):
     def pooled_curves(
         self, size: int, rng: np.random.Generator, *, resolution: int | None = None
     ) -> list[Curve]:
-        """Return draws of each classifier's micro-averaged curve, of all (example, class) pairs."""
+        """Return draws of each classifier's micro-averaged curve over (example, class) pairs."""
 
     def top_curves(
         self, size: int, rng: np.random.Generator, *, resolution: int | None = None
     ) -> list[Curve]:
-        """Return draws of each classifier's curve of the highest score of each example."""
+        """Return draws of each classifier's curve for the highest score per example."""
 
     def areas(self) -> list[CornishFisherBeta] | None:
         """Return the distributions of the areas from moments, or None if they are sampled."""

@@ -51,7 +51,7 @@ def couple(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """
-    Reorder draws of the areas so that they are draws of the joint distribution.
+    Reorder draws of the areas so that they follow the joint distribution.
 
     Parameters
     ----------
