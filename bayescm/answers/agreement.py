@@ -24,7 +24,7 @@ from bayescm.validate import check_kind, check_prob, check_seed, fail, suggest
 _DEFAULT = ("agreement", "cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha")
 _DRAWS = 4000  # number of posterior draws
 _PRIOR_KINDS = 16  # number of unseen label patterns with prior mass
-_PRIOR_EXAMPLES = 2.0  # number of examples that the prior is worth
+_PRIOR_EXAMPLES = 2.0  # weight of the prior, in examples
 _CLASS_DRAWS = 2000
 _DEPENDENCES = (0.0, 0.1, 0.2, 0.4)
 
@@ -46,8 +46,7 @@ def agreement(
     Return measures of agreement between raters, with posterior intervals.
 
     Examples are treated as a random sample. The frequencies of label patterns have a Dirichlet
-    posterior over the observed patterns, with a prior worth two examples that are labelled at
-    random.
+    posterior, whose prior has the weight of two examples that are labelled at random.
 
     Parameters
     ----------
@@ -76,14 +75,14 @@ def agreement(
     -------
     DataFrame
         Columns are ``measure``, ``raters`` ("all" or two names), ``examples`` (number of examples
-        with at least two labels), ``point`` (the published formula), ``mean``, ``sd``, ``lower``
-        and ``upper``.
+        with at least two labels), ``point`` (estimate by the published formula), ``mean``,
+        ``sd``, ``lower`` and ``upper``.
 
     Raises
     ------
     ValueError
-        If there are fewer than two raters or classes, if no example has two labels, or if a measure
-        is unknown.
+        If there are fewer than two raters or classes, if raters that are compared have no labelled
+        example in common, or if a measure is unknown or only compares two raters.
 
     References
     ----------
@@ -193,8 +192,8 @@ def true_classes(
     Return the posterior probability of each class for every example.
 
     Probabilities are averaged over the posterior of the raters' error rates. For an example with a
-    gold label, the class is known. An example without ratings has the class probabilities of the
-    prevalence.
+    gold label, the class is known. For an example without ratings, the class probabilities are the
+    prevalences.
 
     Parameters
     ----------
@@ -214,7 +213,8 @@ def true_classes(
     Raises
     ------
     ValueError, TypeError
-        If the evidence does not contain ratings, or a keyword is invalid.
+        If the evidence does not contain ratings or the coordinate ``pattern_of``, or if a keyword
+        is invalid.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def assumed_dependence(
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """
-    Return how estimates change with the assumed dependence of rater errors.
+    Return estimates for several assumed dependences between rater errors.
 
     With three raters and no gold labels, the data cannot show whether examples that are hard for
     one rater are hard for all. This sensitivity analysis repeats the estimates for several assumed
@@ -270,14 +270,14 @@ def assumed_dependence(
         Result of `bayescm.from_raters`, with two classes.
     measures : name, function, or sequence of these
     dependence : sequence of float, default (0, 0.1, 0.2, 0.4)
-        Assumed correlations of the errors of two raters, on the normal scale.
+        Assumed correlations between the errors of two raters, on the latent normal scale.
     prob, kind, of, concentration, positive, draws, random_seed
         See `bayescm.summary`.
 
     Returns
     -------
     DataFrame
-        Table of `bayescm.summary`, with a first column ``dependence``.
+        Table as returned by `bayescm.summary`, preceded by a column ``dependence``.
 
     Raises
     ------
@@ -292,7 +292,7 @@ def assumed_dependence(
     >>> ratings = bcm.from_raters({"ann": ann, "bob": bob, "eve": eve, "judge": judge})
     >>> table = assumed_dependence(ratings, "recall", dependence=(0, 0.3))
     >>> means = table[table["classifier"] == "judge"]["mean"]
-    >>> bool(means.iloc[0] > means.iloc[1])  # errors together flatter
+    >>> bool(means.iloc[0] > means.iloc[1])  # ignoring dependence is optimistic
     True
     """
     options: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "concentration": concentration}

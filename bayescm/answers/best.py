@@ -16,7 +16,7 @@ from bayescm.validate import check_seed, check_whole, fail
 _AT_ONCE = 2**24  # largest number of resampled counts in memory
 _NODES = np.linspace(-4.5, 4.5, 61)  # quadrature nodes for a standard normal error
 _WEIGHTS = np.exp(-(_NODES**2) / 2)
-# Scales of the distribution of true values, relative to the error of a typical classifier.
+# Scales of the distribution of true values, relative to the standard error of a typical classifier.
 _WIDTHS = np.concatenate([[0.05, 0.1], np.geomspace(0.2, 6, 14)])
 
 
@@ -37,7 +37,7 @@ def best(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return the interval of the best classifier, corrected for selection bias.
+    Return an interval for the best classifier, corrected for selection bias.
 
     The classifier that performs best on a test set looks better than it is. This optimism is
     estimated in two ways from the out-of-fold predictions, without retraining. The posterior of the
@@ -49,7 +49,8 @@ def best(
         Outcomes of several classifiers on the same examples or folds, from `bayescm.cross_outcomes`
         or `bayescm.from_classifiers`.
     measure : str or callable
-        Measure used for the selection and for the interval. It must have a single value.
+        Measure used for the selection and for the interval. It must be a single number per
+        classifier.
     prob : float, default 0.95
     kind : {"hdi", "eti"}
     resamples : int, default 1000
@@ -77,17 +78,17 @@ def best(
     ------
     ValueError
         If there are fewer than two classifiers, if the counts are not integers, or if the measure
-        has several values.
+        is undefined in the sample or is not a single number per classifier.
 
     Notes
     -----
     The bootstrap estimate repeats the selection in every resample and evaluates the selected
     classifier on the examples outside the resample. Because selection from a resample is less
     reliable, this estimate is too large if the classifiers differ. The shrinkage estimate treats
-    the true measures as a sample from a Student t distribution with unknown location and scale. It
-    is the posterior mean of the error of the selected classifier, and is too small if the true
-    measures have lighter tails. The errors' variances, excluding what all classifiers have in
-    common, are estimated from the resamples.
+    the true measures as a sample from a Student t distribution with unknown location and scale.
+    This estimate is the posterior mean of the error of the selected classifier, and is too small if
+    the true measures have lighter tails than this distribution. The variances of the errors,
+    excluding the component that all classifiers share, are estimated from the resamples.
 
     References
     ----------
@@ -183,7 +184,7 @@ def _bootstrap(counts, actual, predicted, classes, measure, sign, resamples, rng
 
 
 def _optimism(points, in_bag, selected, by_bootstrap):
-    """Return the optimism, combined with the bootstrap estimate, and the factor of the length."""
+    """Return the mean of both optimism estimates, and the factor that widens the interval."""
     defined = ~np.isnan(points)
     selected, points, in_bag = defined[:selected].sum(), points[defined], in_bag[:, defined]
     total = np.nanvar(in_bag[:, selected])
@@ -198,7 +199,7 @@ def _optimism(points, in_bag, selected, by_bootstrap):
 
 
 def _expected_error(points, variances, selected):
-    """Return the mean and variance of the selected error if the true values are Student t."""
+    """Return the mean and variance of the selected error for a Student t population."""
     typical_sd = np.sqrt(np.median(variances))
     errors = np.sqrt(variances)[:, None] * _NODES
     scales = typical_sd * _WIDTHS

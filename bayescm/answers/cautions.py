@@ -1,9 +1,9 @@
 """
 Cautions: sentences about reasons to doubt the results of a posterior.
 
-`of_measures` returns the cautions of the model, and those of averages that exclude classes without
-examples. `of_point` returns the cautions of a point estimate: it may be 0/0, or outside its own
-interval. Both functions apply to every type of evidence.
+`of_measures` returns the cautions of the model, and cautions about averages that exclude classes.
+`of_point` returns cautions about point estimates that are 0/0 or outside their own intervals. Both
+functions apply to every type of evidence.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +16,11 @@ from bayescm.distributions.base import Distribution
 from bayescm.measures.display_names import display_label, display_name, with_index
 from bayescm.posteriors.base import LabelTemplate, Posterior
 
-_MOST_NAMED = 6  # measures, classes or members named in one sentence
+_MOST_NAMED = 6  # largest number of names in one sentence
 # Probability of the interval that must contain the point estimate.
 _PROB = 0.99
-# Distance from the interval that is too small to matter, relative to its length. Without it the
-# best value, such as a recall of 1, would be outside every equal-tailed interval.
+# Distance from the interval that is too small to matter, relative to its length. Without this
+# tolerance, the best value, such as a recall of 1, would be outside every equal-tailed interval.
 _NEAR = 0.01
 
 
@@ -39,12 +39,12 @@ def of_measures(posterior: Posterior, measures: Sequence[Callable], of: str) -> 
     return [*posterior.caveats(of), *_classes_left_out(posterior, measures)]
 
 
-# Classes without examples that an average over the classes excludes. See
+# Classes that an average over the classes excludes, because the measure is 0/0 for them. See
 # docs/background/undefined.md for the convention.
 
 
 def _classes_left_out(posterior, measures):
-    """Return a sentence on the classes that averages exclude, for all measures."""
+    """Return sentences about the classes that averages exclude, for all measures."""
     by_classes: dict[str, list[str]] = {}
     differ = False
     for measure in measures:
@@ -124,9 +124,10 @@ def of_point(
     Returns
     -------
     undefined : list of str
-        Names of points that are 0/0 in the sample but have a posterior distribution.
+        Names of point estimates that are 0/0 in the sample although the posterior is defined.
     outside : list of str
-        Sentences about points outside their own 99% interval, with the reason.
+        Sentences about point estimates outside their own interval with probability 0.99, or `prob`
+        if it is larger, with the reason.
     """
     distribution, template = answer
     point, mean = (np.asarray(rows[name], float) for name in ("point", "mean"))
@@ -190,7 +191,7 @@ def _indices(template):
 
 
 def _listed(names, separator=", "):
-    """Join a few names, with the number of further ones."""
+    """Join the first names, and state the number of further names."""
     shown = separator.join(names[:_MOST_NAMED])
     more = len(names) - _MOST_NAMED
     return f"{shown} and {more} more" if more > 0 else shown
@@ -198,7 +199,7 @@ def _listed(names, separator=", "):
 
 def of_items(members: Mapping[Any, Any]) -> list[str]:
     """
-    Return a caution if members of a mapping have different items, or the same items unpaired.
+    Return a caution if members of a mapping have different items, or share items without pairing.
 
     Items that are only numbered by their rows are not compared.
     """

@@ -46,17 +46,17 @@ from bayescm.validate import check_prob, check_seed, fail, suggest
 
 MET, FAILED, UNKNOWN = "met", "failed", "not yet known"
 _DRAWS = 100_000
-# A probability from draws is conclusive if it is this many standard errors from the level.
+# A probability from draws is conclusive if it is at least this many standard errors from the level.
 _ERRORS = 2.0
-# Otherwise this many times as many draws are taken, which divides the error by 4.
+# Otherwise, the number of draws is multiplied by this factor, which divides the error by 4.
 _TIMES_DRAWS = 16
-_MOST_DRAWS = 50_000  # upper limit: the standard error is then below 0.0023
+_MOST_DRAWS = 50_000  # largest number of draws, for a standard error below 0.0023
 _EFFECTS = ("fold", "repeat", "group")
 # Dimensions that models handle. All others are summed over unless a part is named.
 _KEPT = (*CELLS, "outcome", "classifier", *_EFFECTS)
-# Dimensions of results, which the posterior of all members has.
+# Dimensions of results, along which members are selected after the posterior is computed.
 _OF_ANSWERS = ("classifier", "class")
-# Variables whose posterior describes a population of similar items or examples.
+# Measured variables whose posterior describes a population of similar items or examples.
 _OF_ITEMS = ("item_scores", "attempts", "example_cells", "preferences")
 # Nobody will collect more than this multiple of the data.
 _MOST_TIMES = 1024
@@ -128,8 +128,9 @@ def check(
     Raises
     ------
     ValueError, TypeError
-        If a requirement cannot be parsed, or names a part that the evidence does not have. If it
-        does not say which of several classifiers it refers to. If there are no requirements.
+        If a requirement cannot be parsed, or names a part that the evidence does not contain. If a
+        requirement does not state which of several classifiers it refers to. If there are no
+        requirements.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def check(
     question = Question(
         of, n, model, concentration, positive, draws, random_seed, accuracy, keywords
     )
-    # Sorted by part, so that a sampled model is sampled only once per part.
+    # Requirements are sorted by part, so that a sampled model is sampled only once per part.
     parts = [requirement.of(member).parts() for requirement, member in asked]
     order = sorted(range(len(asked)), key=lambda i: str(parts[i]))
     number = len({part for parts_of_question in parts for part in parts_of_question})
@@ -205,7 +206,7 @@ def _range_of(evidence, measure):
         return -np.inf, np.inf
     try:
         entry = resolve(measure, type_of(evidence).measured_variable)
-    except ValueError:  # the posterior validates measures
+    except ValueError:  # measures are validated later, by the posterior
         return -np.inf, np.inf
     has_ends = entry.takes == "item_scores" and "lowest" in getattr(evidence, "coords", ())
     if has_ends and entry.range == (-np.inf, np.inf):
@@ -235,7 +236,7 @@ def _decide(evidence, requirement, question):
 
 
 def _is_close(above, level, error):
-    """Check whether the Monte Carlo error leaves it open on which side of the level it is."""
+    """Return whether the Monte Carlo error leaves the comparison with the level open."""
     return min(abs(above - level), abs(1 - above - level)) < _ERRORS * error
 
 
@@ -260,7 +261,7 @@ class Term(NamedTuple):
     where: dict[str, str]
 
     def same(self, other: "Term") -> bool:
-        """Check whether another term has the same measure and part."""
+        """Return whether another term has the same measure and part."""
         where, of_other = (
             {dim: str(label) for dim, label in term.where.items()} for term in (self, other)
         )
@@ -278,14 +279,14 @@ class Requirement(NamedTuple):
     level: float
 
     def members(self, by: str | None) -> list[dict[str, str]]:
-        """Return the member of a dimension that all terms name, as a list of at most one."""
+        """Return the members named by all terms, joined into one entry, or an empty list."""
         terms = [self.first] if self.second is None else [self.first, self.second]
         if by is None or not all(by in term.where for term in terms):
             return []
         return [{by: ", ".join(dict.fromkeys(term.where[by] for term in terms))}]
 
     def differing(self, members: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the members whose requirement does not compare a measure with itself."""
+        """Return the members for which the requirement does not compare a measure with itself."""
         if self.second is None or self.first == self.second:
             return members
         requirements = [(member, self.of(member)) for member in members]
@@ -367,8 +368,9 @@ def _named_part(text, whole):
     return {name.strip(): label.strip() for name, _, label in pairs}
 
 
-# The judged quantity, and the probability that it is above the threshold. It is the distribution of
-# one measure, the difference of two classifiers as in `compare`, or else it comes from draws.
+# The judged quantity, and the probability that it is above the threshold. The quantity is one
+# measure, a difference between two classifiers as in `compare`, or another difference, which uses
+# draws.
 
 
 def _judged(
@@ -377,7 +379,7 @@ def _judged(
     """
     Return the mean and interval of the judged quantity, and P(above the threshold).
 
-    The last two values are the standard error of this probability, and the number of clusters of
+    The last two values are the standard error of this probability, and the number of clusters in
     the draws.
     """
     threshold = requirement.threshold
@@ -415,7 +417,7 @@ def _single(part, requirement, question):
 
 
 def _difference(evidence, requirement, question) -> Distribution:
-    """Return the distribution of the difference, from joint draws for the same examples."""
+    """Return the distribution of the difference between both terms of a requirement."""
     term, other = terms = requirement.first, requirement.second
     rng = np.random.default_rng(question.random_seed)
     if _adds_up(evidence) and _part_labels(term) != _part_labels(other):
@@ -430,7 +432,7 @@ def _difference(evidence, requirement, question) -> Distribution:
 
 
 def _difference_of_classifiers(part, terms, question):
-    """Return the distribution of the difference of two classifiers, as in `compare`."""
+    """Return the distribution of the difference between two classifiers, as in `compare`."""
     posterior, (measure,), of = joint_posterior(part, [terms[0].measure], question)
     template = posterior.measure_template(measure).to_dataarray()
     first, second = (_indices_of_term(template, term, part) for term in terms)
@@ -481,7 +483,7 @@ def _indices_of_term(values, term, part):
 
 
 def _adds_up(evidence):
-    """Check whether parts of the evidence can be selected, summed and multiplied, as counts."""
+    """Return whether parts of the evidence can be selected, summed and multiplied, like counts."""
     return type_of(evidence).sum_over is not None
 
 
@@ -551,16 +553,16 @@ def _needed(evidence, requirement, probability, question):
     def spare(times):
         more = (counts * times).round().astype(np.int64)
         above = _single(more, requirement, question)
-        # Probabilities beyond eight standard deviations cannot be distinguished.
+        # Probabilities beyond eight standard deviations cannot be distinguished from 0 or 1.
         return float(abs(np.clip(ndtri(above), -8, 8)) - ndtri(requirement.level))
 
     return _more(total, unit, _deciding_factor(spare, float(ndtri(requirement.level))))
 
 
 def _needed_of_items(evidence, requirement, probability, question):
-    """Return the further items needed. The posterior variance decreases as 1 / size."""
+    """Return the further items needed, if the posterior variance decreases as 1 / size."""
     if not isinstance(evidence, xr.Dataset) or question.of not in ("parameter", "population"):
-        return ""  # more items say nothing about the observed ones
+        return ""  # further items provide no information about the observed items
     entry = type_of(evidence)
     if entry.measured_variable not in _OF_ITEMS or slice_dims(evidence):
         return ""
@@ -587,7 +589,7 @@ def _needed_of_difference(evidence, requirement, question):
 
 
 def _factor_by_variance(away, level) -> float | None:
-    """Return the factor of the sample size that decides. The variance decreases as 1 / size."""
+    """Return the sample size factor for a decision, if the variance decreases as 1 / size."""
     times = float((ndtri(level) / max(away, 1e-9)) ** 2)
     return times if times <= _MOST_TIMES else None
 
@@ -611,8 +613,8 @@ def _deciding_factor(spare, level) -> float | None:
     Return the smallest factor with a nonnegative margin, or None if it exceeds the maximum.
 
     The distance from a threshold in standard deviations grows approximately with the square root of
-    the number of examples. Between two factors it is nearly linear in their logarithm, so a few
-    evaluations suffice.
+    the number of examples. Between two factors, the margin is nearly linear in the logarithm of the
+    factor, so a few evaluations suffice.
     """
     low = high = (1.0, spare(1.0))
     while not high[1] >= 0:
@@ -635,7 +637,7 @@ def _deciding_factor(spare, level) -> float | None:
 
 
 def _unit(counts, measure):
-    """Return the number of units that the measure counts, and the name of the unit."""
+    """Return the number of units on which the measure is based, and the name of the unit."""
     unit = resolve(measure).unit or "examples"
     label = counts["positive"].item() if "positive" in counts.coords else None
     dim = "predicted" if unit.startswith("predicted") else "actual"

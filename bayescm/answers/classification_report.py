@@ -25,9 +25,9 @@ class ClassificationReport:
     Attributes
     ----------
     frame : DataFrame
-        One row per measure, for each class, the accuracy and both averages. Columns are ``name``,
-        ``measure``, ``point``, ``lower``, ``upper`` and ``support``. ``attrs["caution"]`` contains
-        the cautions about the averages, as in `bayescm.summary`.
+        One row per measure for each class and both averages, and one row for the accuracy. Columns
+        are ``name``, ``measure``, ``point``, ``lower``, ``upper`` and ``support``.
+        ``attrs["caution"]`` contains the cautions about the averages, as in `bayescm.summary`.
     digits : int
         Number of decimals to print.
     """
@@ -83,7 +83,7 @@ def classification_report(
 
     Point estimates are the same as in `sklearn.metrics.classification_report` with
     ``zero_division=np.nan``. Averages and their intervals exclude the classes for which the measure
-    is 0/0.
+    is 0/0 in the sample.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def classification_report(
     Returns
     -------
     ClassificationReport
-        Report to ``print``; its attribute ``frame`` has the numbers.
+        Report that can be printed. Its attribute ``frame`` contains the numbers.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def classification_report(
         If lengths differ, if a label is missing or not a class, or if there are fewer than two
         classes.
     TypeError
-        If ``positive`` is passed, or the model does not have a keyword.
+        If ``positive`` is passed, or the model does not support a keyword.
 
     Examples
     --------

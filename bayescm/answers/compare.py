@@ -2,9 +2,9 @@
 Pairwise comparisons of classifiers or other members of the evidence.
 
 `joint_posterior` returns the posterior of all members, which are paired, partially pooled or
-independent. `difference_of` returns the distribution of the difference of two members. It is exact
-if the posterior provides it, or if both members are independent with exact distributions. Otherwise
-it is estimated from joint draws.
+independent. `difference_of` returns the distribution of the difference between two members. It is
+exact if the posterior provides it, or if both members are independent with exact distributions.
+Otherwise it is estimated from joint draws.
 """
 
 import math
@@ -87,7 +87,7 @@ def compare(
     Parameters
     ----------
     evidence : Dataset, DataArray, DataTree or mapping
-        Data to compare, or fits of it.
+        Data to compare, or fits.
 
         - Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`) are
           compared as pairs.
@@ -109,8 +109,8 @@ def compare(
         Probability of the interval, and the probability that a verdict requires.
     kind : {"hdi", "eti"}
     rope : float or (float, float), default 0
-        Region of practical equivalence of the difference: half its width, or both ends. For ratios,
-        it refers to the difference from 1.
+        Region of practical equivalence for the difference: half its width, or both ends. For
+        ratios, it refers to the difference from 1.
     reference : label, optional
         Member to compare all others with. By default all pairs are compared.
     contrast : {"difference", "ratio"}
@@ -135,7 +135,8 @@ def compare(
 
         - Columns of other dimensions of the evidence, if there are any, and ``data_set`` if
           comparisons are made within the members of a mapping.
-        - ``measure``: a measure of one of several classes is named ``recall[cat]``.
+        - ``measure``: name of the measure, including the class if there are several classes, such
+          as ``recall[cat]``.
         - ``first``, ``second``: the members.
         - ``mean``, ``sd``, ``lower``, ``upper``: posterior of first - second.
         - ``p_better``, ``p_rope``, ``p_worse``: probabilities that the first is better, equivalent
@@ -149,9 +150,9 @@ def compare(
         better for the calibration slope (1), intercept and calibration in the large (0). For custom
         functions, see `bayescm.measures.measure`.
 
-        ``attrs`` contains ``prob``, ``kind``, ``rope`` and ``contrast``. It has ``how`` if the
-        folds were compared with the correlated t, ``draws`` if some numbers come from draws, and
-        ``caution`` if there is reason to doubt the model.
+        ``attrs`` contains ``prob``, ``kind``, ``rope`` and ``contrast``. It also contains ``how``
+        if the folds were compared with the correlated t, ``draws`` if some numbers come from draws,
+        and ``caution`` if there is reason to doubt the model.
 
     Raises
     ------
@@ -199,7 +200,7 @@ def compare(
 def _comparison(
     evidence, measures, question, *, dim, prob, kind, region, reference, contrast, display_names
 ):
-    """Return the table of a comparison, within each member of a mapping if these have the dim."""
+    """Return the table of a comparison, within each member of a mapping if it has the dim."""
     again = partial(
         _comparison,
         measures=measures,
@@ -286,7 +287,7 @@ def _comparison(
     table = Intervals({column: [row.get(column, np.nan) for row in rows] for column in columns})
     table.attrs = {"prob": prob, "kind": kind, "rope": region, "contrast": contrast}
     table.attrs["ranges"] = ranges
-    if posterior.how == CorrelatedT.how:  # differences use another model than intervals
+    if posterior.how == CorrelatedT.how:  # differences and intervals use different models
         table.attrs["how"] = posterior.how
     if joint_draws.cache_info().currsize:
         table.attrs["draws"] = size
@@ -311,7 +312,7 @@ def _comparison(
 
 
 def hold_dim(evidence: Members, dim: str) -> bool:
-    """Check whether every member of a mapping has a dimension, such as ``classifier``."""
+    """Return whether every member of a mapping has a dimension, such as ``classifier``."""
     return bool(evidence) and all(dim in _dims(member) for member in evidence.values())
 
 
@@ -332,7 +333,7 @@ def within_each(ask: Callable[[Any], pd.DataFrame], evidence: Members) -> pd.Dat
 
 def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str | None) -> pd.DataFrame:
     """
-    Concatenate tables, with a first column that identifies each.
+    Concatenate tables, with a first column that identifies the table of each row.
 
     Parameters
     ----------
@@ -344,7 +345,8 @@ def below_each_other(tables: Mapping[Any, pd.DataFrame], dim: str | None) -> pd.
     Raises
     ------
     ValueError
-        If the tables have different ``prob``, ``rope``, ``kind`` or ``contrast``.
+        If there are no tables, or the tables have different ``prob``, ``rope``, ``kind`` or
+        ``contrast``.
     """
     if not tables:
         raise fail("No comparisons are given", ..., "", 'pass e.g. {"wdbc": compare(...), ...}')
@@ -378,7 +380,7 @@ def _values_of(joint_draws, measure):
     return joint_draws()[measure.__name__].values
 
 
-# The joint posterior of all members, and the distribution of the difference of two members.
+# The joint posterior of all members, and the distribution of the difference between two members.
 
 
 def joint_posterior(
@@ -399,17 +401,19 @@ def joint_posterior(
         share a seed.
     measures : name, function, or sequence of these, optional
     question : Question
-        The question. By default the model is the default for comparisons of this type of evidence.
+        Estimand, model and further options. By default the parameter, and the default model for
+        comparisons of this type of evidence.
     dim : str, default "classifier"
         Dimension to compare along, and the name of the dimension of a mapping's members.
     compared : bool, default True
-        Whether members are compared. If so, members that seem to be paired lead to a warning.
+        Whether members are compared. If so, a warning is issued for members that seem to be paired.
     """
     if measures is None:
         measures = _default_measures(evidence)
     if not is_members(evidence):
         whole, of = posterior_of(evidence, question, compared=dim), question.of
-        of = "parameter" if of == dim and dim in whole.pooled_dims else of  # per member
+        # The posterior by `dim` already has one result per member.
+        of = "parameter" if of == dim and dim in whole.pooled_dims else of
         posterior, of = select_estimand(whole.by(dim), of)
         resolved_measures = resolve_measures(posterior, measures)
         if compared and not is_paired(posterior, dim):
@@ -446,12 +450,12 @@ def _default_measures(evidence):
 
 
 def is_paired(posterior: Posterior, dim: str) -> bool:
-    """Check whether members are paired, by shared examples or as classes of one matrix."""
+    """Return whether members are paired, by shared examples or as classes of one matrix."""
     return dim in posterior.pairs or dim == "class"
 
 
 def check_levels(posterior: Posterior) -> None:
-    """Raise an error if the posterior has only differences between members, not levels."""
+    """Raise an error if the posterior contains only differences between members, not levels."""
     if posterior.measured:
         raise fail(
             "Results describe only differences between classifiers", ..., "", "use compare or ranks"
@@ -483,15 +487,15 @@ def difference_of(
         Indices of the members along the dimensions of the measure.
     of : str
     exact : ndarray of objects, optional
-        Exact distributions of independent members, or None for members without one. Omitted for
-        paired members.
+        Exact distributions of independent members, with None for members that do not have one.
+        None for paired members.
     draws : callable
         Function that returns joint draws of the measure. It is called only if draws are needed.
     by_draws : bool, default False
         Whether draws were requested instead of pre-integration.
     """
     if exact is None:
-        if "class" in first and first["class"] != second["class"]:  # of one matrix
+        if "class" in first and first["class"] != second["class"]:  # two classes of one matrix
             return _drawn_difference(posterior, measure, first, second, draws)
         distribution = posterior.difference(measure, first, second, of=of, draws=draws)
         if by_draws and distribution.how == FunctionOfDirichlet.how:
@@ -742,13 +746,13 @@ def _decisions(distributions, **options):
 
 
 def _verdict(draws, **options):
-    """Return the decision for draws of how much nearer to the ideal the first member is."""
+    """Return the decision from draws of how much closer the first member is to the ideal."""
     (numbers,) = decide(Empirical(draws), **options)
     return {key: numbers[key] for key in _VERDICT}
 
 
 def _prior_decides(posterior, measure, members, row, rope, prob):
-    """Return a caution if the verdict on a pair changes with a uniform prior on who is right."""
+    """Return a caution if the verdict on a pair changes with a uniform prior on which is right."""
     stands = {"better": row["p_better"] >= prob, "worse": row["p_worse"] >= prob}
     if not isinstance(posterior, PairedOutcomes) or not any(stands.values()):
         return []
@@ -779,7 +783,7 @@ def _prior_decides(posterior, measure, members, row, rope, prob):
 
 
 def _numbers_of_contrast(numbers, less, contrast):
-    """Convert numbers on the advantage of the first into numbers of the contrast."""
+    """Convert numbers for the advantage of the first member into numbers for the contrast."""
     if less:
         ends = -numbers["upper"], -numbers["lower"]
         numbers = numbers | {"mean": -numbers["mean"], "lower": ends[0], "upper": ends[1]}

@@ -18,7 +18,7 @@ _OF_NUMBERS = ("error", "undefined")
 
 
 def is_lazy(evidence: Any) -> TypeGuard[xr.DataArray]:
-    """Check whether the evidence consists of counts in a Dask array."""
+    """Return whether the evidence consists of counts in a Dask array."""
     if not isinstance(evidence, xr.DataArray) or isinstance(evidence.data, np.ndarray):
         return False
     return evidence.chunks is not None
@@ -31,7 +31,7 @@ def lazily(answer: Callable[[xr.DataArray], xr.DataArray], counts: xr.DataArray)
     Parameters
     ----------
     answer : callable
-        Function from counts to a result that keeps some of their dimensions.
+        Function that maps counts to a result with some of their dimensions.
     counts : DataArray
         Counts in a Dask array. Dimensions that the result does not keep are rechunked to one block.
 
@@ -62,7 +62,8 @@ def _trial_answer(answer, counts, number):
     If the model is sampled, this is one more fit, before the `number` fits of the blocks.
     """
     lead = [dim for dim in counts.dims if dim not in CELLS]
-    # Two of each if possible, because some models do not support a single fold or group.
+    # Use two members of each dimension if possible, because some models do not support a single
+    # fold or group.
     few = counts.isel({dim: slice(0, 2) for dim in lead})
     ones = np.arange(few.size).reshape(few.shape) % 7 + 3
     with warnings.catch_warnings():
@@ -101,7 +102,8 @@ def in_blocks(answer: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArr
     Parameters
     ----------
     answer : callable
-        Function from counts to a table with a column ``measure`` and one for each kept dimension.
+        Function that maps counts to a table with a column ``measure`` and one column for each kept
+        dimension.
     counts : DataArray
         Counts in a Dask array. They are split along the first dimension that the table keeps.
 
@@ -113,7 +115,7 @@ def in_blocks(answer: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArr
     import dask
 
     _check(counts)
-    # Only one dimension will be split, but which one is still unknown: assume the most blocks.
+    # Only one dimension will be split, but it is not yet known which one. Assume the most blocks.
     lead = [dim for dim in counts.dims if dim not in CELLS]
     number = max((len(counts.chunksizes[dim]) for dim in lead), default=1)
     columns = set(_trial_answer(answer, counts, number).columns)

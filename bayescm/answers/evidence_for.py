@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from pymc import Model
 
 _KEY = "log_marginal_likelihood"
-# Draws to adapt the sampler, per chain.
+# Number of draws per chain for tuning the sampler.
 _TUNE = 1000
 # Largest number of data values in one evaluation of the log density (32 MB).
 _AT_ONCE = 2**22
-# Largest standard error of a log marginal likelihood, in nats: a Bayes factor that may be wrong by
-# a factor of two says little.
+# Largest accepted standard error of a log marginal likelihood, in nats. With a larger error, a
+# Bayes factor may be wrong by more than a factor of two.
 _LARGEST_ERROR = 0.35
 
 
@@ -39,16 +39,17 @@ def evidence_for(
     Compare models of the same evidence by their marginal likelihoods.
 
     The marginal likelihood is the prior predictive probability of the evidence under the model. It
-    depends on the prior, and vaguer priors usually lower it. It can also compare models of a single
-    matrix, for which leave-one-out cross-validation is not available.
+    depends on the prior, and vaguer priors usually lower it. Models of a single matrix can also be
+    compared, for which leave-one-out cross-validation is not available.
 
     Parameters
     ----------
     models : mapping of name to DataTree or pymc.Model
         Two or more models of the same evidence. Trees from `fit` contain the marginal likelihood of
-        their direct posterior. Other models, and priors of other families, are passed as models,
-        such as ``bcm.models.dirichlet_multinomial(counts, concentration=partial(pm.Gamma, ...))``.
-        These are sampled by NUTS, and their marginal likelihood is estimated by bridge sampling.
+        their direct posterior. Other models, and priors of other families, are passed as PyMC
+        models, such as ``bcm.models.dirichlet_multinomial(counts, concentration=partial(pm.Gamma,
+        ...))``. These are sampled by NUTS, and their marginal likelihood is estimated by bridge
+        sampling.
     draws, chains : int, default 2000 and 4
         Number of NUTS draws per chain (at least 100), and number of chains (at least 2).
     random_seed : int, default 0
@@ -76,7 +77,7 @@ def evidence_for(
         If ``models`` is not a mapping of fits and models.
     ValueError
         If there is only one model, or a model has an improper prior, discrete free variables or a
-        discounted likelihood. If the models have different evidence, or condition on different
+        discounted likelihood. If the models use different evidence, or condition on different
         parts of it: ``fixed_totals`` conditions on the class totals, but ``dirichlet_multinomial``
         does not. If the chains of a sampled model give different marginal likelihoods, or their
         standard error is above 0.35.
@@ -89,7 +90,7 @@ def evidence_for(
 
     See Also
     --------
-    bayescm.fit : The attribute ``log_marginal_likelihood`` of its trees.
+    bayescm.fit : Fit a model. The tree has the attribute ``log_marginal_likelihood``.
 
     Notes
     -----
@@ -116,7 +117,8 @@ def evidence_for(
     >>> evidence_for(fits)["bayes_factor"].round(2).to_dict()
     {'flat': 0.56, 'better than chance': 1.0}
     """
-    named = isinstance(models, Mapping) and not isinstance(models, xr.DataTree)  # it is a mapping
+    # A tree is itself a mapping.
+    named = isinstance(models, Mapping) and not isinstance(models, xr.DataTree)
     if not named or not all(_is_fit(model) or _is_model(model) for model in models.values()):
         raise fail(
             "Models must be a mapping from names to fits or PyMC models, not a "
@@ -179,13 +181,13 @@ def _is_fit(model):
 
 
 def _is_model(model):
-    """Check whether this is a PyMC model, without importing PyMC."""
+    """Return whether this is a PyMC model, without importing PyMC."""
     ours = ("pymc.model.core", "Model")
     return any((base.__module__, base.__name__) == ours for base in type(model).__mro__)
 
 
 def _by_fit(tree, *, as_whole):
-    """Return the log marginal likelihoods of the batch, or of the whole, and the method."""
+    """Return the log marginal likelihoods of the batch (or their sum), the error and the method."""
     dims = attribute_dims(tree, "batch")
     sizes = tree["posterior"].sizes
     values = np.reshape(tree.attrs[_KEY], [sizes[dim] for dim in dims])  # stored as a flat list
@@ -338,7 +340,7 @@ def _check_same(first, name, models):
 
 
 def _in_order_of(first_data, data):
-    """Reorder labels as in the first data: a fit has its positive class last."""
+    """Reorder labels as in the first data, because a fit puts the positive class last."""
     pairs = {dim: (index, data.indexes.get(dim)) for dim, index in first_data.indexes.items()}
     reordered = {
         dim: index
@@ -349,7 +351,7 @@ def _in_order_of(first_data, data):
 
 
 def _same_numbers(first_data, second_data):
-    """Check whether the observed numbers agree, ignoring names, shapes and labels."""
+    """Return whether the observed numbers agree, ignoring names, shapes and labels."""
     if set(first_data) == set(second_data):
         return all(
             np.array_equal(first_data[key].values.ravel(), second_data[key].values.ravel())

@@ -58,7 +58,7 @@ def frontier(
         Cost of each system, such as dollars per 1,000 answers or seconds, or its costs on the
         individual items. A DataFrame has one column per system.
     margin : float >= 0, default 0
-        A cheaper system counts as not worse if the measure is worse by at most this margin.
+        A cheaper system is treated as not worse if its measure is worse by at most this margin.
     dim : str, default "classifier"
         Dimension of the systems.
     prob, kind, of, n, model, concentration, positive, draws, random_seed, **keywords
@@ -74,15 +74,17 @@ def frontier(
         - ``cost``, ``cost_lower``, ``cost_upper``: mean cost and its interval. All three are equal
           if the cost is a single number.
         - ``p_frontier``: probability of being on the frontier.
-        - ``cheaper``: the system most probably cheaper and not worse; missing if no system is
-          cheaper.
-        - ``p_cheaper_not_worse``: the corresponding probability.
+        - ``cheaper``: the system with the highest probability of being cheaper and not worse;
+          missing if no system is cheaper.
+        - ``p_cheaper_not_worse``: this probability.
 
     Raises
     ------
     ValueError
         If a cost is negative or missing, if the measure has one value per class, or if there are
         fewer than two systems.
+    TypeError
+        If ``cost`` is not a mapping, DataFrame or Series.
 
     Notes
     -----

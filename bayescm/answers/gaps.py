@@ -33,17 +33,17 @@ from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 STATISTICS = ("range", "ratio", "worst", "deviation")
-_NUMBERS_AT_ONCE = 2e7  # size of the group matrices held in memory
+_NUMBERS_AT_ONCE = 2e7  # largest number of values drawn at once (160 MB)
 
 
 class Named(NamedTuple):
-    """Definition of a named gap: its statistic and its measures. The worse measure counts."""
+    """Measures and statistic of a named gap. With several measures, the worst result is used."""
 
     measures: tuple[str, ...]
     statistic: str
 
 
-# Names of fairlearn.metrics. With several measures, the worse one counts.
+# Names of metrics in fairlearn. With several measures, the worst result is used.
 NAMED = {
     "demographic_parity_difference": Named(("predicted_prevalence",), "range"),
     "demographic_parity_ratio": Named(("predicted_prevalence",), "ratio"),
@@ -89,8 +89,8 @@ def gap(
       standard deviation (``spread=3``).
     - Six or more groups: `models.robust_groups`, which allows for outlying groups. With more than
       two classes or several classifiers: `models.hierarchical_groups`.
-    - Three or more slices of item scores, attempts or several labels: `models.item_score_slices`.
-      Two slices are not pooled.
+    - Three or more slices of item scores, attempts or multilabel predictions:
+      `models.item_score_slices`. Two slices are not pooled.
     - Three or more groups of examples with scores or probabilities: partially pooled in the same
       way. A group without examples of a class is excluded, with a caution.
 
@@ -103,17 +103,17 @@ def gap(
     evidence : DataArray, Dataset or DataTree
         Counts with a dimension ``group``, or a fit of them; outcomes of several classifiers on the
         same examples (``from_classifiers(..., by={"group": ...})``), whose gaps are drawn jointly.
-        Also scores or probabilities with groups, and item scores, attempts or several labels in
-        slices (``by={"topic": ...}``, with ``dim="topic"``). A group may lack a class or have no
-        examples.
+        Also scores or probabilities with groups, and item scores, attempts or multilabel
+        predictions in slices (``by={"topic": ...}``, with ``dim="topic"``). A group may lack a
+        class or have no examples.
     measure : str or callable
         A measure, or the name of a fairness metric in fairlearn:
-        ``"demographic_parity_difference"``, ``"equalized_odds_difference"`` (the larger gap of
-        recall and false positive rate), ``"equal_opportunity_difference"``, or the same with
-        ``_ratio``.
+        ``"demographic_parity_difference"``, ``"equalized_odds_difference"`` (the larger of the gaps
+        in recall and false positive rate), ``"equal_opportunity_difference"``, or the same names
+        with ``_ratio``.
     dim : str or sequence of str, default "group"
-        Dimension whose members are compared. With several, each combination is a group, and the
-        model is ``crossed_groups``.
+        Dimension whose members are compared. With several dimensions, each combination of labels is
+        a group, and the model is ``crossed_groups``.
     statistic : {"range", "ratio", "worst", "deviation"}
         Statistic of the groups:
 
@@ -129,8 +129,8 @@ def gap(
         difference, with ``reference``) is below ``delta``.
     reference : label, optional
         Reference classifier. The result is then the paired difference between the statistic of
-        every other classifier and that of the reference. Use ``p_below`` with ``delta=0`` for the
-        probability that the gap shrank.
+        every other classifier and that of the reference. With ``delta=0``, ``p_below`` is the
+        probability that the gap is smaller than for the reference.
     of : {"finite"}
         The gap refers to the observed groups.
     model, concentration, positive, draws, random_seed
@@ -222,7 +222,7 @@ def gap_of(
         sentence for resolved in resolved_measures for sentence in posterior.misfit(resolved)
     ]
     doubts += _prior_decides(posterior, answer, measures, dim, **asked)
-    # Other types of evidence have a separate spread for each classifier.
+    # Models for other types of evidence use a separate spread for each classifier.
     of_cells = posterior.measured_variable == "cells" and posterior.partially_pooled
     if of_cells and "classifier" in answer.dims and "classifier" in posterior.pairs:
         doubts.append(_TOGETHER)
@@ -255,7 +255,7 @@ def _gap_of_measures(
 
 
 def number_of_draws(posterior: Posterior, draws: int | None) -> int:
-    """Return the number of draws. Sampled posteriors already used ``draws`` for each chain."""
+    """Return the number of draws. Sampled posteriors have already used ``draws``."""
     if draws is None or is_sampled(posterior):
         return posterior.draws_by_default("finite" if posterior.partially_pooled else "parameter")
     return draws
@@ -263,7 +263,7 @@ def number_of_draws(posterior: Posterior, draws: int | None) -> int:
 
 # With at most this number of groups, the prior of the spread may dominate.
 _FEW_GROUPS = MANY_GROUPS - 1
-# The prior has a strong influence if another prior moves an end by this part of the length.
+# The prior matters if another prior moves an end by more than this fraction of the length.
 _MOVED = 0.25
 
 
@@ -294,7 +294,7 @@ def _prior_decides(posterior, found, measures, dim, **asked):
 
 
 def _measures_and_statistic(measure, statistic):
-    """Return the measures and the statistic of a named gap."""
+    """Return the measures and the statistic of a gap, which may be given by name."""
     check_choice("statistic", statistic, STATISTICS)
     check_not_several(measure)
     if isinstance(measure, str) and measure.endswith(("_difference", "_ratio")):
@@ -347,7 +347,7 @@ def number_of_examples(posterior: Posterior) -> xr.DataArray:
 
 
 def _worse_statistic(values, measures, dim, statistic):
-    """Return the statistic of one measure, or the worst of several."""
+    """Return the statistic of one measure, or the worst result of several measures."""
     parts = [
         statistic_of(array, dim, statistic, less=measure.lower_is_better)
         for array, measure in zip(values, measures, strict=True)
@@ -416,7 +416,8 @@ def interval_up_to(
     prob : float
     kind : {"hdi", "eti"}
     end : tuple of int and float, or None
-        Which bound the end of the scale is, 0 (lower) or 1 (upper), and its value.
+        Index of the bound at the end of the scale, 0 (lower) or 1 (upper), and the value of this
+        end.
     """
     ends, errors = distribution.interval_with_error(prob, kind)
     if end is None or kind != "hdi":
@@ -454,7 +455,7 @@ def _intervals(distribution, drawn, prob, kind, delta, end):
     return answer, float(np.max(errors, initial=0.0, where=~np.isnan(errors)))
 
 
-# Pooling of groups, for any name of their dimension.
+# Pooling of groups, whose dimension may have any name.
 GROUP = "group"
 # Dimensions with a fixed meaning in models. Their members are not groups of examples.
 _NOT_GROUPS = ("fold", "classifier", "half", "repeat", "step", "batch", "item", "attempt")
@@ -464,7 +465,7 @@ def pooled(
     evidence: Any, dim: str | Sequence[str], question: Question = USUAL
 ) -> tuple[Posterior, list[str], dict[Hashable, Hashable]]:
     """
-    Return the posterior of groups, its group dimensions, and names to restore.
+    Return the posterior of groups, its group dimensions, and the original names to restore.
 
     A single dimension with another name is renamed to ``group``, so that its members are modelled
     as groups. Combinations of several dimensions use `models.crossed_groups`. The posterior is
@@ -475,7 +476,7 @@ def pooled(
     evidence : DataArray, Dataset or DataTree
     dim : str or sequence of str
     question : Question
-        The question. By default the model pools the groups.
+        Model and further options. By default the model pools the groups.
 
     Raises
     ------
@@ -520,7 +521,7 @@ def pooled(
 
 
 def _stands_for_groups(evidence, dim):
-    """Check whether a dimension contains groups under another name."""
+    """Return whether a dimension contains groups under another name."""
     dims = getattr(evidence, "dims", ())
     return dim in dims and dim not in (GROUP, *_NOT_GROUPS) and GROUP not in dims
 

@@ -28,8 +28,8 @@ from bayescm.validate import (
     fail,
 )
 
-# Probability of a positive correlation above which a caution is added. At even odds there are few
-# studies, or they differ little.
+# Probability of a positive correlation above which a caution is added. With few studies, or small
+# differences between them, the probability is close to 0.5.
 _RISING = 0.8
 
 
@@ -83,16 +83,17 @@ def heterogeneity(
     Raises
     ------
     ValueError
-        If the counts do not have two classes and a group per study.
+        If the counts do not have two classes and one group per study, or if no study has
+        participants with the condition, or without it.
 
     Notes
     -----
     The variance of an estimated logit in a study of n examples is averaged over the population of
     studies: (exp(t**2 / 2 + m) + exp(t**2 / 2 - m) + 2) times the mean of 1 / n. Here m and t are
     the mean and standard deviation of the logits. With importance weights, n is Kish's effective
-    number of examples per class and study, as in the posterior. The joint share uses the square
-    roots of the determinants. Large studies make I2 large even if they differ little, so consult
-    the standard deviations and the region of a new study first.
+    number of examples per class and study, as in the posterior. The joint I2 uses the square roots
+    of the determinants of the covariance matrices. Large studies make I2 large even if their rates
+    differ little, so consult the standard deviations and the region of a new study first.
 
     References
     ----------
@@ -139,7 +140,7 @@ def heterogeneity(
         (studies,) = posterior.collections
         sample = studies.draw(draws, rng, groups=False)
         ((cells, _),) = posterior.cells_and_totals
-    else:  # sampled, because the prior has another family
+    else:  # sampled by NUTS, because the prior belongs to another family
         sample, cells = posterior.variables(draws, rng), counts.values
     values = _variation(cells, sample)
 
@@ -200,7 +201,7 @@ def rising_together(correlation: np.ndarray) -> str:
     Parameters
     ----------
     correlation : ndarray, shape (S,)
-        Draws of the between-study correlation of their logits.
+        Draws of the between-study correlation of the logits of sensitivity and specificity.
     """
     probability = float((correlation > 0).mean())
     if probability <= _RISING:
@@ -219,7 +220,7 @@ def check_both_outcomes(counts: xr.DataArray) -> None:
     if present.all():
         return
     label, labels = positive(counts), counts["actual"].values.tolist()
-    of_positives = present[-1 if label is None else labels.index(label)]  # default: the last
+    of_positives = present[-1 if label is None else labels.index(label)]  # default: the last class
     missing, rate = ("without", "sensitivity") if of_positives else ("with", "specificity")
     raise fail(
         f"No study has participants {missing} the condition",
@@ -233,7 +234,7 @@ def shares_beyond_chance(
     cells: np.ndarray, mean: np.ndarray, sd: np.ndarray, rho: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the I2 of Zhou and Dendukuri, of both rates and jointly.
+    Return the I2 of Zhou and Dendukuri for each rate, and for both rates jointly.
 
     Parameters
     ----------

@@ -32,8 +32,8 @@ from bayescm.validate import check_choice, check_kind, check_prob, fail
 # Keywords of the question; all others are passed to the model.
 ASKED = ("of", "n", "draws", "random_seed", "accuracy")
 Wanted = str | Callable | Sequence[str | Callable]
-# A warning is issued if the numerical error of a bound exceeds both limits. For draws, the error
-# bounds both ends in 95% of samples and is about 2.4 to 4.5 standard errors.
+# A warning is issued if the numerical error of a bound exceeds both limits. For draws, the error is
+# a bound that holds for both ends in 95% of samples. It is about 2.4 to 4.5 standard errors.
 _LARGE_ERROR = 0.8  # relative to the length of the interval
 _SMALL_ERROR = 0.02  # in the unit of the measure
 
@@ -55,7 +55,7 @@ def interval(
     **keywords: Any,
 ) -> xr.DataArray:
     """
-    Return the posterior interval of a measure, or of several.
+    Return the posterior interval of one or more measures.
 
     The result is a labelled array, which suits batches and further computation. Use
     `bayescm.summary` for a table with point estimates and intervals, and `distribution` for other
@@ -72,7 +72,7 @@ def interval(
         of `bayescm.summary` that have a single value for all classes. If one of several
         measures has no direct distribution, all measures are estimated from the same draws.
     prob : float in (0, 1), default 0.95
-        Mass of the interval.
+        Probability of the interval.
     kind : {"hdi", "eti"}
         Highest-density or equal-tailed interval. With 20 examples or fewer, equal-tailed
         intervals have better coverage. See Notes for densities without a unique mode.
@@ -94,14 +94,15 @@ def interval(
     model : str or callable, optional
         Name of a model. Alternatively, a function of the evidence and keywords that returns a
         `bayescm.posteriors.base.Posterior`, or a ``pymc.Model`` with a variable ``theta``,
-        which is sampled by NUTS. By default the model that fits the evidence.
+        which is sampled by NUTS. By default the model is selected by the type of evidence.
     concentration : float, array_like, DataArray or callable, optional
         Prior, for models with this keyword. For counts, pseudo-counts per cell, by default
         2 / C**2 with C classes. A function from a name to a PyMC variable specifies a prior of
         another family, such as ``partial(pm.Gamma, alpha=2, beta=1)``; the model is then
         sampled.
     positive : label, optional
-        Positive class. It overrides the evidence, and is required if the evidence has none.
+        Positive class. It overrides the positive class of the evidence, and is required if a
+        measure needs one and the evidence does not specify it.
     draws : int, optional
         Number of draws per matrix, for every measure. By default no draws are needed if the
         distribution is known, and 20,000 are taken otherwise. For groups, more draws also use
@@ -110,7 +111,7 @@ def interval(
     random_seed : int, default 0
         Seed of the random draws.
     accuracy : float, optional
-        Largest numerical error of interval ends computed by quadrature, relative to the length
+        Tolerance for interval ends computed by quadrature, relative to the length
         of the interval. The default is 1e-4, or 1e-3 for more than 1,000 matrices.
         Probabilities, such as the probability of exceeding a value, have a smaller error.
     **keywords
@@ -131,7 +132,7 @@ def interval(
         - ``error``: the largest numerical error of a bound. For draws, it is a 95% bound on the
           Monte Carlo error of both ends.
         - ``undefined``: the largest fraction of the posterior with an undefined measure (0/0).
-        - ``covariates``: the covariate values of the interval.
+        - ``covariates``: the covariate values to which the interval refers.
 
     Raises
     ------
@@ -180,7 +181,7 @@ def distribution(
     **keywords: Any,
 ) -> "MeasureDistribution":
     """
-    Return the posterior distribution of a measure, or of several.
+    Return the posterior distribution of one or more measures.
 
     Use it if you need several properties of the same posterior, such as moments, quantiles and
     probabilities. The posterior is computed only once.
@@ -260,8 +261,8 @@ def prob_above(
     evidence, measure
         See `interval`. A sequence of measures adds a dimension ``measure``.
     threshold : float, sequence of floats or DataArray
-        Threshold, or several, which add a last dimension ``threshold``. A DataArray of the
-        shape of the result gives each member its own threshold.
+        One or more thresholds. Several thresholds add a last dimension ``threshold``. A DataArray
+        with the dimensions of the result specifies a separate threshold for each member.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `interval`.
 
@@ -387,8 +388,8 @@ class MeasureDistribution:
         Parameters
         ----------
         x : float, sequence of floats or DataArray
-            Value of the measure, or several, which add a last dimension ``x``. A DataArray of
-            the shape of the result gives each member its own value.
+            One or more values of the measure. Several values add a last dimension ``x``. A
+            DataArray with the dimensions of the result specifies a separate value for each member.
 
         Raises
         ------
@@ -426,8 +427,9 @@ class MeasureDistribution:
         Parameters
         ----------
         threshold : float, sequence of floats or DataArray
-            Threshold, or several, which add a last dimension ``threshold``. A DataArray of the
-            shape of the result gives each member its own threshold.
+            One or more thresholds. Several thresholds add a last dimension ``threshold``. A
+            DataArray with the dimensions of the result specifies a separate threshold for each
+            member.
 
         Raises
         ------
@@ -450,7 +452,7 @@ class MeasureDistribution:
         Parameters
         ----------
         q : float in [0, 1], or sequence of these
-            Probability below the quantile. Several add a last dimension ``quantile``.
+            Probability below the quantile. Several probabilities add a last dimension ``quantile``.
 
         Raises
         ------
@@ -532,7 +534,7 @@ class MeasureDistribution:
         return template.to_dataarray(np.stack(values) if self._several else values[0])
 
     def _at(self, function, dim, values):
-        """Return a function of the distribution at one or more values. Several add a dim."""
+        """Return a function of the distribution at one or more values. Several values add a dim."""
         points = _floats(dim, values)
         if points.ndim == 0:
             return self._label(lambda distribution: function(distribution, points))
@@ -688,7 +690,8 @@ def labelled_distributions(
     if accuracy is not None:
         distributions = [distribution.with_tolerance(accuracy) for distribution in distributions]
     attrs = {"of": posterior.estimand_name(of)}
-    if posterior.reference and of != "finite":  # only observed groups count
+    # The observed groups have their own values of the covariates.
+    if posterior.reference and of != "finite":
         attrs |= {"covariates": posterior.reference}
     if caveats := cautions.of_measures(posterior, measures, of):
         attrs |= {"caution": " ".join(caveats)}
@@ -708,7 +711,7 @@ def usual_measures(evidence: Any) -> list[str]:
 
 
 def resolve_measures(posterior: Posterior, measures: Wanted | None) -> list:
-    """Resolve measures for a posterior, or raise an error if it does not have one of them."""
+    """Resolve measures for a posterior, or raise an error if one of them is unavailable."""
     if posterior.measured:
         return _measured(posterior.measured, measures)
     if measures is None:

@@ -24,8 +24,8 @@ from scipy.special import ndtri
 from bayescm.evidence.registry import is_members, type_of
 from bayescm.validate import check_prob, fail
 
-_FEWEST = 3  # systems: with two, the correlation is 1 or -1
-_FEWEST_OF_INTERVAL = 4  # systems: with three, Fisher's interval is unbounded
+_FEWEST = 3  # fewest systems for a correlation; with two, it is 1 or -1
+_FEWEST_OF_INTERVAL = 4  # fewest systems for an interval; with three, it is unbounded
 
 
 def item_table(
@@ -48,13 +48,13 @@ def item_table(
         One row per item, in the order of the evidence. The columns are ``item``, ``systems``
         (number of systems that answered the item), ``mean`` (over these systems), ``correlation``,
         ``lower`` and ``upper``. Correlations are missing with fewer than three systems or if all
-        have the same score. Intervals are missing with fewer than four systems.
+        systems have the same score. Intervals are missing with fewer than four systems.
         ``attrs["caution"]`` is set if systems answered different items.
 
     Raises
     ------
     TypeError
-        If the evidence has another type.
+        If the evidence does not consist of attempts or item scores.
     ValueError
         If there are fewer than two systems or three items.
 
@@ -147,7 +147,7 @@ def _item_rest_correlations(values):
 
 
 def _caution(scores):
-    """Return the mean difficulty of each system's items, if systems answered different items."""
+    """Return a caution with the mean score on the items of each system, if these items differ."""
     answered = scores.notnull()
     if answered.all():
         return ""

@@ -47,7 +47,7 @@ def joint_interval(
     least this joint probability.
 
     Classifiers on the same folds are compared with the correlated t, as in :func:`bayescm.compare`.
-    It is unbounded, so its intervals are clipped to the range of the measure.
+    This distribution is unbounded, so its intervals are clipped to the range of the measure.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ def joint_interval(
     measures : name, function, or sequence of these, optional
         Measures, by default the same as for `bayescm.compare`.
     pairs : sequence of (classifier, measure), optional
-        Parameters of interest, if not all. The others are NaN.
+        Combinations of classifier and measure to include. By default all of them. The intervals of
+        other combinations are NaN.
     prob : float, default 0.95
     of, n, model, concentration, positive, draws, random_seed, **keywords
         See :func:`bayescm.compare`.
@@ -104,7 +105,7 @@ def joint_interval(
         intervals[measure.__name__] = intervals[measure.__name__].clip(*measure.range)
     if batches is None:
         return envelopes[0]
-    # Without a name, xarray merges equal probabilities into a scalar.
+    # Without `coords`, xarray would merge equal values of `prob_all` into a scalar.
     return xr.concat(envelopes, "batch", coords=["prob_all"]).transpose("batch", ...)
 
 
@@ -151,7 +152,8 @@ def envelope(draws: np.ndarray, prob: float) -> tuple[np.ndarray, float]:
     Parameters
     ----------
     draws : ndarray, shape (size, P)
-        Joint draws. Columns that are all NaN get NaN ends; other draws with NaN are excluded.
+        Joint draws. The ends of columns that contain only NaN are NaN. Draws with NaN in another
+        column are excluded.
     prob : float
 
     Returns
@@ -171,7 +173,7 @@ def envelope(draws: np.ndarray, prob: float) -> tuple[np.ndarray, float]:
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(size)[:, None], axis=0)
     depth = np.minimum(ranks, size - 1 - ranks).min(axis=1)
-    # The deepest `prob` of the draws determine how wide the intervals must be.
+    # The intervals must contain the deepest draws, whose fraction is `prob`.
     cut = np.sort(depth)[size - int(np.ceil(prob * size))]
     rows = np.take_along_axis(inside, order[[cut, size - 1 - cut]], axis=0)
     ends[defined] = rows.T
@@ -194,9 +196,9 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
     list of str
         Sentences for each measure, which state:
 
-        - which classifier beats which, by at least the gap between disjoint intervals
+        - which classifier is better than another, by at least the gap between disjoint intervals
         - which one is best or worst
-        - whose interval is inside another
+        - which interval is inside another
         - which ones are above or below a threshold.
 
         All sentences are jointly true with the probability of the intervals. A classifier that is

@@ -1,9 +1,9 @@
 """
 LaTeX tables for papers: intervals such as "0.64 [0.58, 0.70]", differences and ranks.
 
-The best member of a column is the one with the lowest expected rank, computed from the pairwise
-probabilities of the comparison as the largest sum of P(better than another). Another member is
-distinguished from it if its probability of being worse is at least the level of a verdict.
+The best member of a column has the lowest expected rank, which is equivalent to the largest sum of
+pairwise probabilities P(better than another). Another member is distinguished from the best if its
+probability of being worse is at least the level required for a verdict.
 """
 
 import math
@@ -51,8 +51,8 @@ _ESCAPED = {
 }
 _KINDS = {"hdi": "highest-density", "eti": "equal-tailed"}
 _NUMBERS = ("lower", "upper")
-# A member ties with the best if the probability of being exactly equal exceeds this. For example,
-# two median grades are often equal.
+# A member ties with the best if the probability of being exactly equal exceeds this value. For
+# example, two median grades are often equal.
 _EQUAL = 0.5
 _TIE = 1e-9  # tolerance for rounding errors in sums of probabilities
 _OF_PAIRS = ("first", "second", "p_better", "p_worse")
@@ -138,15 +138,15 @@ class Parts(NamedTuple):
     columns : list of tuple
         Values of these levels, one tuple per column of the table.
     members : list
-        Values of the rows.
+        Members in the rows.
     notes : list of str
         Explanations of cells, bold type and marks.
     text : callable
-        Function from the name of a column and one of its values to text.
+        Function that formats a value, given the name of its column and the value.
     cell : callable
-        Function from a member and a column to the text of a cell.
+        Function that returns the text of a cell, given a member and a column.
     row : callable
-        Function from a member to the label of its row.
+        Function that returns the label of a row, given a member.
     """
 
     corner: str
@@ -185,8 +185,8 @@ def latex_table(
     comparison : DataFrame, sequence of DataFrame or mapping of label to DataFrame, optional
         Comparison of all pairs by `bayescm.compare`, for the same evidence and measures. The best
         member of each column is set in bold (several if they tie), and members that are not
-        distinguished from it are marked. If ``frame`` comes from a mapping of evidence, a mapping
-        of comparisons.
+        distinguished from it are marked. If ``frame`` summarises a mapping of evidence, pass a
+        mapping of comparisons.
     rows : str, optional
         Column of ``frame`` whose values become rows. By default ``"classifier"`` or, if there is
         none, ``"measure"``. The values of all other label columns become columns of the table, with
@@ -198,8 +198,8 @@ def latex_table(
         ``error`` limits it, but not below two, and a warning then gives the number of affected
         cells. Probabilities always have three decimals.
     caption, label : str, optional
-        Caption, to which explanations of cells, bold type and marks are added, and reference label.
-        ``label`` is inserted without escaping.
+        Caption and reference label. Explanations of cells, bold type and marks are added to the
+        caption. ``label`` is inserted without escaping.
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels. By default, see
         `bayescm.measures.display_name`.
@@ -221,10 +221,11 @@ def latex_table(
     Raises
     ------
     TypeError
-        If ``frame`` or ``comparison`` is not a DataFrame.
+        If ``frame`` or ``comparison`` has an unsupported type.
     ValueError
         If a frame is not one of these tables or lacks its ``attrs``, or a comparison lacks a pair.
-        If two rows would share a cell. If an argument for summaries is passed with another table.
+        If two rows would share a cell. If an argument for summaries is passed with another type of
+        table.
 
     See Also
     --------
@@ -278,7 +279,7 @@ def latex_table(
 
 
 def one_table(tables: Any) -> Any:
-    """Join a list of tables below each other. Return anything else as it is."""
+    """Concatenate a list of tables. Return any other object unchanged."""
     if not isinstance(tables, list | tuple) or not tables:
         return tables
     for table in tables:
@@ -288,7 +289,7 @@ def one_table(tables: Any) -> Any:
 
 
 def _check_facts(frame, what, names):
-    """Raise an error if a table has lost facts that its caption or marks need."""
+    """Raise an error if a table lacks attributes that its caption or marks need."""
     missing = [name for name in names if name not in frame.attrs]
     if missing:
         raise fail(
@@ -301,7 +302,7 @@ def _check_facts(frame, what, names):
 
 
 def is_rows(frame: Any) -> bool:
-    """Check whether a table is a comparison or ranking, with one row per result."""
+    """Return whether a table is a comparison or ranking, with one row per result."""
     return isinstance(frame, pd.DataFrame) and bool({"p_better", "p_best"} & {*frame})
 
 
@@ -406,7 +407,7 @@ def parts_of(
 
 
 def _environment(layouts, caption, notes, label, stacklevel=3):
-    """Return the table in the first layout that fits. Each layout is a list of lines."""
+    """Return the table in the first layout that fits, or else in the narrowest layout."""
     stop = "" if caption is None or caption.rstrip().endswith((".", "!", "?")) else "."
     notes = [escape_latex(caption) + stop if caption else "", *notes]
     widths = [
@@ -672,7 +673,7 @@ def _ordered(frame, levels):
 
 
 def _heads(corner, levels, columns, text):
-    """Return a line per level of the columns. Upper levels have a rule of their width."""
+    """Return one line per level of the columns, with rules below the upper levels."""
     if not levels:
         return [f"{corner} & \\\\"]
     lines = []
@@ -694,7 +695,7 @@ def _heads(corner, levels, columns, text):
 
 
 def _cell(record, digits, mark, markup):
-    """Return a cell "0.64 [0.58, 0.70]", with the format of the best or undistinguished members."""
+    """Return a cell such as "0.64 [0.58, 0.70]", with bold type or marks if they apply."""
     middle, low, high = (record[name] for name in ("center of the cell", *_NUMBERS))
     if any(map(math.isnan, (middle, low, high))):
         return markup.dash
@@ -724,7 +725,7 @@ def _number(value, error, digits, markup):
     if math.isinf(value):
         text = (markup.minus if value < 0 else "") + markup.infinity
         return text.replace("$$", "")
-    if 0 < abs(value) < 0.5 * 10.0**-digits:  # no 4e-03 in published tables
+    if 0 < abs(value) < 0.5 * 10.0**-digits:  # published tables do not contain 4e-03
         return f"{0:.{decimals(error, digits)}f}"
     text = text_of(value, error, digits)
     return f"{markup.minus}{text[1:]}" if text.startswith("-") else text

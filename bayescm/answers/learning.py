@@ -49,7 +49,7 @@ def learning_curve(
     cv : int, default 10
         Number of stratified folds.
     groups : array_like, shape (n,), optional
-        Group of each example. A group is never in the training and test set of the same fold.
+        Group of each example. A group is never in both the training set and the test set of a fold.
         Training examples are drawn individually from the other groups.
     prob : float, default 0.95
     kind : {"hdi", "eti"}

@@ -1,4 +1,4 @@
-"""Point estimates of measures of evidence of any type, and draws of measures of a fit."""
+"""Point estimates of measures for any type of evidence, and draws of measures from a fit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -32,7 +32,7 @@ def measure(
     positive: Any = None,
 ) -> xr.Dataset:
     """
-    Return point estimates of measures, or the draws of measures of a fit.
+    Return point estimates of measures, or draws of measures from a fit.
 
     Parameters
     ----------
@@ -56,12 +56,13 @@ def measure(
         is. By default the variable of the estimand, with measures averaged over the dimensions that
         the model pools over (folds, training sets).
     positive : label, optional
-        Positive class. It overrides the evidence, and is required if the evidence has none.
+        Positive class. It overrides the positive class of the evidence, and is required if a
+        measure needs one and the evidence does not specify it.
 
     Returns
     -------
     Dataset
-        One variable per measure, under the name of the measure. If there are more than two classes,
+        One variable per measure, named after the measure. If there are more than two classes,
         measures of one class have a dimension ``class``. For a fit, variables have dimensions
         ``chain`` and ``draw``. Values are NaN if the measure is undefined (0/0), and for folds or
         classifiers that a member of a mapping does not have.
@@ -119,7 +120,7 @@ def measure(
 
 
 def _draws_of_fit(tree, measures, of, group, variable):
-    """Return the draws of measures of a fit that has no cell probabilities."""
+    """Return the draws of measures from a fit without cell probabilities."""
     if group != "posterior" or variable is not None:
         got = f"group={group!r}, variable={variable!r}"
         todo = "leave group and variable out"

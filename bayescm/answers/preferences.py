@@ -1,10 +1,10 @@
 """
 Pairwise preferences: win rates of all pairs, and goodness of fit of a single ranking.
 
-The goodness-of-fit test compares every pair with the posterior predictive distribution of its votes
-(Gelman, Meng & Stern 1996). Cyclic preferences (a over b over c over a) appear as pairs with large
-residuals. The number of cycles alone is hardly informative, because few votes produce cycles by
-chance.
+The goodness-of-fit test compares the votes on every pair with their posterior predictive
+distribution (Gelman, Meng & Stern 1996). Cyclic preferences (a over b over c over a) appear as
+pairs with large residuals. The number of cycles alone is hardly informative, because cycles also
+arise by chance if there are few votes.
 
 References
 ----------
@@ -26,7 +26,7 @@ from bayescm.measures.display_names import DisplayNames, display_label
 from bayescm.posteriors.preferences import FIRST, SPREAD, TIES, Preferences, preferences
 from bayescm.validate import check_kind, check_prob, check_seed, check_whole, fail, suggest
 
-# Number of simulated sets of votes. It estimates a p-value of 0.05 with standard error 0.005.
+# Number of simulated sets of votes, for which a p-value of 0.05 has a standard error of 0.005.
 _REPLICATES = 2000
 # Largest number of simulated votes in one array.
 _BLOCK = 2**20
@@ -77,7 +77,7 @@ def win_rates(
 
         - ``first``, ``second``: the systems.
         - ``win_rate``: posterior mean of the share of votes that the first system wins, averaged
-          over both orders. Ties count half.
+          over both orders. A tie counts as half a win.
         - ``lower``, ``upper``: interval of the win rate.
         - ``p_better``: probability that the win rate is above 0.5.
         - ``votes``: number of votes on this pair.
@@ -136,7 +136,7 @@ def win_rates(
 
 
 def check_draws(draws: Any) -> int:
-    """Check a number of draws and raise an error if it is invalid."""
+    """Return a number of draws, or raise an error if it is invalid."""
     return check_whole("draws", draws, 2, "draws", 20000)
 
 
@@ -190,13 +190,13 @@ def check_fit(
         One row per pair with votes, in order of decreasing absolute residual:
 
         - ``first``, ``second``, ``votes``: the systems, and their number of votes.
-        - ``observed``, ``expected``: share of votes that the first system won, with ties counting
-          half.
-        - ``residual``: difference of observed and expected, in standard deviations of the votes.
+        - ``observed``, ``expected``: share of votes that the first system won, with a tie counted
+          as half a win.
+        - ``residual``: difference between observed and expected votes, in standard deviations.
 
         ``attrs`` contains two posterior predictive p-values: ``p_pairs`` for the sum of squared
-        residuals, and ``p_largest`` for the largest residual. A small value indicates that a single
-        ranking does not describe the votes; the first rows show the pairs responsible.
+        residuals, and ``p_largest`` for the largest absolute residual. A small value indicates that
+        a single ranking does not describe the votes; the first rows show the pairs responsible.
 
     Notes
     -----

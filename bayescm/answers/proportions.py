@@ -31,8 +31,8 @@ def proportion(
     prob, kind
         See `interval`.
     concentration : float >= 0, default 0.5
-        Prior pseudo-count of both successes and failures. 0 (Haldane's prior) requires at least one
-        of each.
+        Prior pseudo-count of both successes and failures. 0 (Haldane's prior) requires that both
+        counts are above 0.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """
 Ranks of classifiers or other members: which is best, sets of ranks, and tiers.
 
-The differences d of all pairs of members, with posterior means m and standard deviations s, lie
-jointly, with probability ``prob``, within
+With joint probability ``prob``, the differences d between all pairs of members, with posterior
+means m and standard deviations s, satisfy
 
     |d - m| <= b s,
 
@@ -39,8 +39,8 @@ from bayescm.fitting.question import Question
 from bayescm.validate import check_prob
 
 _PAIRS_AT_ONCE = 2e7  # largest number of pairwise differences held in memory
-_MOST_DRAWS = 10_000  # largest number of draws used for the bound of the pairs
-_FEWEST_DRAWS = 400  # smallest number of draws for it, with many pairs
+_MOST_DRAWS = 10_000  # largest number of draws used for the simultaneous bound
+_FEWEST_DRAWS = 400  # smallest number of draws for this bound, if there are many pairs
 _RANKS_AT_ONCE = 2**17  # number of ranks computed per batch
 _DISAGREEMENT = 0.02  # difference in a pair's probability above which a caution is added
 _LARGEST = np.finfo(float).max
@@ -109,7 +109,7 @@ def ranks(
     They are derived from simultaneous intervals for all pairwise differences: two members are
     distinguished if the interval of their difference excludes 0. Two members share a tier if and
     only if they are not distinguished, and a member may be in several tiers, such as ``"1, 2"``.
-    Tiers therefore contain exactly the information of the pairs. In contrast, the bars of a
+    Tiers therefore show exactly which pairs are distinguished. In contrast, the bars of a
     critical-difference diagram may connect members that a pairwise test distinguishes.
 
     Results on several data sets (:func:`bayescm.from_results`) are compared pair by pair. The ranks
@@ -142,7 +142,7 @@ def ranks(
 
 
 def _ranking(evidence, measures, question, *, dim, prob):
-    """Return the table of ranks, within each member of a mapping if these have the dim."""
+    """Return the table of ranks, within each member of a mapping if it has the dim."""
     if is_members(evidence) and hold_dim(evidence, dim):
         again = partial(_ranking, measures=measures, question=question, dim=dim, prob=prob)
         return within_each(again, evidence)
@@ -326,7 +326,7 @@ def _furthest(moved, spread):
 
 
 def _range_of_independent(number, size, prob):
-    """Return the quantile of the range of independent members, in sd of a difference."""
+    """Return the quantile of the range of independent members, in SDs of a difference."""
     normals = np.random.default_rng(0).standard_normal((size, number))
     return np.quantile(np.ptp(normals, axis=1), prob) / np.sqrt(2)
 

@@ -26,7 +26,7 @@ _GRID = 160  # grid points along each axis
 _COPIES = 4  # copies of the draws in memory while the regions are computed
 _GRIDS = 2  # number of grids in memory at the same time
 _SMALL = 16  # draws of tables with at most this many cells are almost free
-_MANY_DRAWS = 400_000  # draws of such tables, so that the boundary is smooth
+_MANY_DRAWS = 400_000  # number of draws for such tables, so that the boundary is smooth
 
 
 def region(
@@ -213,7 +213,8 @@ def correlation(
     Dataset, dims (..., measure, other)
         ``correlation`` and the bounds ``lower`` and ``upper``, which describe only the Monte Carlo
         error: they contain the exact correlation with probability ``prob``, and more draws make
-        them narrower. For correlations between members, use :func:`bayescm.compare`.
+        them narrower. Correlations between members are not included, but :func:`bayescm.compare`
+        takes them into account.
 
     References
     ----------

@@ -15,8 +15,8 @@ from bayescm.fitting.question import Question
 from bayescm.measures.labelled import check_not_several
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 
-_LARGEST = 4e7  # largest number of draws of a measure held in memory
-_FEWEST = 500
+_LARGEST = 4e7  # largest number of drawn values held in memory
+_FEWEST = 500  # smallest number of draws, if there are many slices
 
 
 def worst_slices(
@@ -38,7 +38,7 @@ def worst_slices(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return a table of slices, sorted by the probability of being bad.
+    Return a table of slices, sorted by decreasing probability of being bad.
 
     The worst of many noisy values is partly bad by chance. Three or more slices are therefore
     partially pooled first, with the same models as in `bayescm.gap`. The number of flagged slices
@@ -50,8 +50,8 @@ def worst_slices(
     ----------
     evidence : DataArray, Dataset or DataTree
         Counts with a dimension ``group`` or with dimensions of several attributes, or a fit of
-        them. Also scores or probabilities with groups, and item scores, attempts or several labels
-        in slices, with ``dim="topic"``.
+        them. Also scores or probabilities with groups, and item scores, attempts or multilabel
+        predictions in slices, with ``dim="topic"``.
     measure : str or callable
         A single measure.
     threshold : float, optional
@@ -65,8 +65,8 @@ def worst_slices(
     k : int, default 10
         Number of slices for ``p_worst``, the probability of being among the k worst.
     dim : str or sequence of str, default "group"
-        Dimension of the slices. With several, each combination is a slice, and the model is
-        ``crossed_groups``.
+        Dimension of the slices. With several dimensions, each combination of labels is a slice, and
+        the model is ``crossed_groups``.
     prob : float in (0, 1), default 0.95
         Probability of the intervals.
     kind : {"hdi", "eti"}
@@ -89,9 +89,9 @@ def worst_slices(
         - ``flagged``: whether the slice is flagged.
 
         ``attrs`` contains the expected number of false discoveries among the flagged slices
-        (``expected_false``) and of bad slices in total (``expected_bad``). It also has ``measure``,
-        ``threshold``, ``fdr``, ``k``, ``prob``, ``kind``, ``how``, the largest numerical ``error``
-        of a bound, and ``caution`` if there is reason to doubt the model.
+        (``expected_false``) and of bad slices in total (``expected_bad``). It also contains
+        ``measure``, ``threshold``, ``fdr``, ``k``, ``prob``, ``kind``, ``how``, the largest
+        numerical ``error`` of a bound, and ``caution`` if there is reason to doubt the model.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def _draw_slices(posterior, measure, dims, draws, seed):
 
 
 def _prob_bad(values, sign, level, dims, delta):
-    """Return the probability that each slice is bad. Undefined values are not bad."""
+    """Return the probability that each slice is bad. Undefined values are treated as not bad."""
     if level is not None:
         return (sign * (values.values - level) < 0).mean(0)
     number = values.notnull().sum(dims)
@@ -210,7 +210,7 @@ def _prob_bad(values, sign, level, dims, delta):
 
 
 def _prob_among_worst(values, k):
-    """Return the probability of being among the k lowest values (draw, slice)."""
+    """Return the probability of being among the k lowest of the values, shape (draw, slice)."""
     defined = np.where(np.isnan(values), np.inf, values)
     edge = np.partition(defined, k - 1, axis=1)[:, k - 1 : k]
     return ((defined <= edge) & np.isfinite(defined)).mean(0)

@@ -73,9 +73,9 @@ def summary(
     Parameters
     ----------
     evidence : DataArray, Dataset, DataTree or mapping
-        See `bayescm.interval`. Counts in a Dask array are summarised block by block by its workers.
-        A mapping ``{"a": counts, "b": counts}`` contains several pieces of evidence, which are
-        summarised separately.
+        See `bayescm.interval`. Counts in a Dask array are summarised block by block by the Dask
+        workers. A mapping ``{"a": counts, "b": counts}`` contains several pieces of evidence, which
+        are summarised separately.
     measures : str, callable or a sequence of these, optional
         Measures to summarise. By default the usual measures for this type of evidence. Results on
         several data sets have no default.
@@ -83,7 +83,7 @@ def summary(
         Name of the column that identifies the members of a mapping, such as ``"data_set"``.
     of : str or sequence of str, default "parameter"
         Estimand. See `bayescm.interval`. Several estimands, such as ``["population", "typical",
-        "finite", "new"]`` for groups, each get their own rows.
+        "finite", "new"]`` for groups, are listed in separate rows.
     prob, kind, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `bayescm.interval`.
 
@@ -95,8 +95,8 @@ def summary(
         default ``"population"`` for groups). Further columns:
 
         - ``point``: the plug-in estimate of the same estimand from the observed data. It is NaN if
-          the measure is 0/0 in the sample. The rest of the row then comes from the prior, and
-          ``caution`` names the measure. See Notes for sampled and custom models.
+          the measure is 0/0 in the sample. In this case, the rest of the row depends on the prior,
+          and ``caution`` names the measure. See Notes for sampled and custom models.
         - ``mean``, ``sd``: posterior mean and standard deviation.
         - ``median``: only if a mean is infinite or outside its interval.
         - ``lower``, ``upper``: bounds of the interval.
@@ -154,7 +154,7 @@ def nested_summary(
     evidence, measures, dim, prob, kind
         See `summary`.
     question : Question
-        The question. Its estimand may be a tuple of several.
+        Estimand, model and further options. The estimand may be a tuple of several estimands.
     inner : float, optional
         Probability of the inner interval, which adds the columns ``inner_lower`` and
         ``inner_upper``.
@@ -426,7 +426,7 @@ def sentences(
     table : DataFrame
         Table returned by `summary`.
     prob : float
-        Probability of its intervals.
+        Probability of the intervals in the table.
     display_names : mapping of str to str, optional
         Display names of measures, dimensions and labels. See `bayescm.measures.display_name`.
 
@@ -455,7 +455,7 @@ def _sentence(row, dims, prob, display_names):
     center = row["mean"] if has_mean else row.get("median", np.nan)
     lower, upper, middle = (f"{value:.{digits}f}" for value in (row["lower"], row["upper"], center))
     text = f"{name} lies between {lower} and {upper} with probability {100 * prob:.4g}%; "
-    # The mean of a population may lie outside all observed groups if these are few.
+    # The mean of a population may be outside the range of the observed groups if they are few.
     guess = "its mean is " if row.get("of") in _POPULATIONS else "the best single guess is "
     no_mean = "its median is " if is_finite else "its mean is infinite, its median "
     text += guess if has_mean else no_mean
@@ -550,7 +550,7 @@ def as_metrics(
 
     Examples
     --------
-    Weights & Biases takes it as it is: ``run.log(as_metrics(counts, "f1"))``.
+    Weights & Biases accepts the result directly: ``run.log(as_metrics(counts, "f1"))``.
 
     >>> import bayescm as bcm
     >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)

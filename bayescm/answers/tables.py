@@ -1,7 +1,7 @@
 """
 Tables of intervals for notebooks, web pages and publications, with a bar for every interval.
 
-`table` returns a pandas Styler and `great_table` a table of Great Tables; `Intervals` is a
+`table` returns a pandas Styler and `great_table` a Great Tables object; `Intervals` is a
 DataFrame that notebooks display in the same way as `table`. Printed intervals never have more
 decimals than their numerical error allows, as computed by `decimals`.
 """
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 _WIDTH = 100
 _HEIGHT = 14
 _LINE, _RANGE, _TICK = "#aab2ba", "#0b62a4", "#1b1f24"
-# Columns that have the numerical error of the bounds. The point estimate is exact.
+# Columns whose values have a numerical error. The point estimate is exact.
 _WITHIN_ERROR = ("mean", "lower", "upper", "inner_lower", "inner_upper")
-# Columns that follow the labels, and number columns that mark the start of the numbers.
+# Columns that follow the labels, and columns the first of which marks the end of the labels.
 _FIRST = ("mean", "median", "lower", "upper", "interval")
 _NUMBERS = ("point", *_FIRST)
 # Number of letters above which a cell is broken into lines, and the style of cells.
@@ -70,7 +70,8 @@ def table(
         Table with columns ``lower`` and ``upper``, as returned by `summary`, `compare` and
         `Monitor.summary`.
     digits : int, default 3
-        Number of decimals. Intervals with a larger numerical error have fewer, but at least two.
+        Number of decimals. If the numerical error of an interval is too large, fewer decimals are
+        shown, but at least two.
     caption : str, optional
         Heading of the table.
     technical : bool, default False
@@ -82,19 +83,19 @@ def table(
     Returns
     -------
     pandas.io.formats.style.Styler
-        Styled table, displayed by notebooks. ``to_html()`` returns HTML without external resources,
-        with escaped text. Measure, system, mean and interval come first, with the same number of
-        decimals for the mean and both ends. All bars share a scale: from 0 to 1 if all intervals
-        are within this range, and otherwise as wide as needed, with a mark at 0. The bars are only
-        for web pages; for other documents use `bayescm.latex_table`, `bayescm.to_markdown` or
-        `bayescm.to_word`.
+        Styled table, which notebooks display. ``to_html()`` returns HTML without external
+        resources, with escaped text. Measure, system, mean and interval come first, with the same
+        number of decimals for the mean and both ends. All bars share a scale: from 0 to 1 if all
+        intervals are within this range, and otherwise as wide as needed, with a mark at 0. The bars
+        are only for web pages; for other documents use `bayescm.latex_table`, `bayescm.to_markdown`
+        or `bayescm.to_word`.
 
     Raises
     ------
     TypeError
         If ``frame`` is not a DataFrame.
     ValueError
-        If ``frame`` has no intervals.
+        If ``frame`` does not contain intervals.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def table(
 
 
 def _cells(shown, frame, digits):
-    """Return the cells as text, with the same decimals per column except for numerical errors."""
+    """Return the cells as text, with equal numbers of decimals per column, except in ``error``."""
     texts = in_text(shown, partial(_with_decimals, digits=digits), frame, by_column=True)
     if "error" in shown:
         texts["error"] = [text_of(value, np.nan, digits) for value in shown["error"]]
@@ -127,7 +128,7 @@ def _cells(shown, frame, digits):
 
 
 def _with_decimals(value, error, digits):
-    """Format a number like its column. A share close to 0 or 1 is never rounded to 0 or 1."""
+    """Format a number for its column. A proportion is never rounded to 0 or 1."""
     text = text_of(value, error, digits)
     if not isinstance(value, float | np.floating) or np.isnan(value):
         return text
@@ -183,7 +184,8 @@ def great_table(
         Table with columns ``lower`` and ``upper``, as returned by `summary`, `compare` and
         `Monitor.summary`.
     digits : int, default 3
-        Number of decimals. Intervals with a larger numerical error have fewer, but at least two.
+        Number of decimals. If the numerical error of an interval is too large, fewer decimals are
+        shown, but at least two.
     caption : str, optional
         Heading of the table.
     technical : bool, default False
@@ -206,7 +208,7 @@ def great_table(
     TypeError
         If ``frame`` is not a DataFrame.
     ValueError
-        If ``frame`` has no intervals.
+        If ``frame`` does not contain intervals.
 
     See Also
     --------
@@ -243,9 +245,9 @@ class Intervals(pd.DataFrame):
     """
     DataFrame that notebooks display with a bar for every interval, as in `table`.
 
-    In all other respects it is an ordinary DataFrame. It is displayed like one if the columns
-    ``lower`` and ``upper`` are missing, if the rows have names, if there are more rows than pandas
-    shows, or if jinja2 is not installed.
+    In all other respects it is an ordinary DataFrame. It is displayed like an ordinary DataFrame if
+    the columns ``lower`` and ``upper`` are missing, if the rows have names, if there are more rows
+    than pandas shows, or if jinja2 is not installed.
     """
 
     @property
@@ -270,14 +272,14 @@ class Intervals(pd.DataFrame):
             shown = table(pd.DataFrame(self)).to_html()
         except ImportError:
             return super()._repr_html_()
-        # With the sentences, the table would be wider than a notebook.
+        # Sentences follow the table, because as a column they would make it wider than a notebook.
         shown += "".join(f"<p>{escape(str(each))}</p>" for each in self.get("sentence", ()))
         caution = self.attrs.get("caution")
         return shown + f"<p>Caution: {escape(caution)}</p>" if caution else shown
 
 
 def _plain(frame: pd.DataFrame, most: int | None) -> bool:
-    """Check whether a frame is short, has intervals, and has no row names."""
+    """Return whether a frame is short, contains intervals, and has no row names."""
     columns = frame.columns
     is_plain = columns.nlevels == 1 and columns.is_unique and {"lower", "upper"} <= set(columns)
     numbered = frame.index.name is None and pd.api.types.is_integer_dtype(frame.index)
@@ -299,7 +301,8 @@ def with_bars(
         raise fail("The table has no columns lower and upper; it has {}", got, "", todo)
     check_digits(digits)
     shown = frame if technical else frame.drop(columns=_TECHNICAL, errors="ignore")
-    if not technical and tuple(frame.attrs.get("rope", ())) == (0, 0):  # not requested
+    # Without a region of equivalence, `p_rope` is not informative.
+    if not technical and tuple(frame.attrs.get("rope", ())) == (0, 0):
         shown = shown.drop(columns="p_rope", errors="ignore")
     shown = shown.reset_index(drop=True)
     shown.insert(
@@ -349,7 +352,7 @@ def check_digits(digits: Any) -> None:
 
 def is_mean_unusable(table: Any) -> Any:
     """
-    Check whether a mean is infinite or outside its interval.
+    Return whether a mean is infinite or outside its interval.
 
     Such a mean does not represent its distribution. For example, the interval of a discrete
     distribution, such as that of a median grade, may exclude its mean.
@@ -372,7 +375,7 @@ def decimals(error: float, most: int) -> int:
     error : float
         Numerical error; NaN or 0 if there is none.
     most : int
-        Number of decimals without a numerical error.
+        Largest number of decimals, which is used if there is no numerical error.
 
     Examples
     --------
@@ -412,9 +415,10 @@ def in_text(
     ----------
     frame : DataFrame
     write : callable
-        Function from a value and its numerical error (NaN if there is none) to text.
+        Function that formats a value, given the value and its numerical error (NaN if there is
+        none).
     errors : DataFrame, optional
-        Table with the column ``error``, if ``frame`` does not have it. By default ``frame``.
+        Table with the column ``error``, if ``frame`` does not contain it. By default ``frame``.
     by_column : bool
         Whether all rows of a column are formatted with the largest error.
     """
