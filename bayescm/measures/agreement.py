@@ -30,8 +30,8 @@ class Labelled:
     weight : ndarray, shape (..., P)
         Number of examples with each pattern, or its probability.
     sample : bool
-        Whether these are all ratings, so that pairs of ratings are drawn without replacement. This
-        makes no difference for an infinite population.
+        Whether the ratings are a finite sample. If so, the expected disagreement in Krippendorff's
+        alpha refers to pairs of labels drawn without replacement.
     """
 
     def __init__(self, votes: np.ndarray, weight: np.ndarray, *, sample: bool = False):
@@ -82,7 +82,7 @@ def observed_agreement(labelled: Labelled) -> np.ndarray:
 
 
 def fleiss_kappa(labelled: Labelled) -> np.ndarray:
-    """Return Fleiss' kappa. Chance agreement is that of two labels drawn from all labels."""
+    """Return Fleiss' kappa, with the chance agreement of two labels drawn from all labels."""
     return _beyond(labelled.agreement, (labelled.shares**2).sum(-1))
 
 
@@ -127,7 +127,7 @@ def _interval(single):
 
 
 def _ordinal(single):
-    # Midranks of the classes: the distance is the number of labels between them.
+    # The distance is the squared number of labels between the midranks of two classes.
     middle = np.cumsum(single, axis=-1) - single / 2
     return (middle[..., :, None] - middle[..., None, :]) ** 2
 

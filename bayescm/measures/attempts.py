@@ -1,11 +1,11 @@
 r"""
 Measures of repeated answers: mean, pass@k, pass^k, majority, and variance components.
 
-They are functions of draws of the distribution of success rates over items (`Rates`). A majority
-also depends on the distribution of wrong answers (`Wrong`).
+These measures are functions of draws of the distribution of success rates over items (`Rates`). A
+majority also depends on the distribution of wrong answers (`Wrong`).
 
 For a sample (`ItemAnswers`), a function of k answers is averaged over all subsets of k answers to
-an item, and over the items. With c right answers of n, the average for an item is
+an item, and over the items. With c right answers out of n, the average for an item is
 
 .. math:: \sum_r h(r) \binom{c}{r} \binom{n - c}{k - r} \Big/ \binom{n}{k},
 
@@ -30,7 +30,7 @@ from scipy.special import binom
 from bayescm.measures.measure import Measure, Repeated
 from bayescm.validate import fail
 
-_MOST_VOTES = 300  # computing plurality probabilities then takes a few seconds
+_MOST_VOTES = 300  # largest number of votes, for which pluralities take a few seconds
 
 
 class Wrong(NamedTuple):
@@ -50,7 +50,7 @@ class Wrong(NamedTuple):
 
     def alike(self, counts: np.ndarray) -> np.ndarray:
         """
-        Return the log probability (D,) of the pattern of equal wrong answers.
+        Return the log probabilities (D,) of patterns of equal and different wrong answers.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class ItemAnswers:
         return float(np.average(of_pattern, weights=count))
 
     def plurality(self, k: int) -> float:
-        """Return how often the plurality of k answers to an item is right, over all subsets."""
+        """Return the proportion of subsets of k answers to an item whose plurality is right."""
         enough = self.number >= k
         wrong = np.zeros((len(self.right), 0), int) if self.wrong is None else self.wrong
         patterns = np.column_stack([self.right, wrong])[enough]
@@ -165,10 +165,11 @@ class ItemAnswers:
 
 
 def _plurality_among(right, wrong, k):
-    """Return how often the plurality of k answers drawn without replacement is right."""
+    """Return the probability that the plurality of k answers is right, without replacement."""
     total = 0.0
     for votes in range(1, min(right, k) + 1):
-        # Number of ways to draw the others, none more often. Ties are broken as in `plurality`.
+        # Count the draws in which no other answer is more frequent. Ties are broken as in
+        # `plurality`.
         nodes, weights = _rule((k - votes) // votes // 2 + 1)
         chosen = np.arange(votes + 1)
         for node, weight in zip(nodes, weights, strict=True):
@@ -329,8 +330,9 @@ def majority_at(k: int) -> Measure:
     Return the probability that the majority of k answers to an item is right.
 
     If the evidence contains the answers themselves, this is the plurality: the most frequent
-    answer, with ties broken at random. If only right and wrong are known, it is more than half of
-    the k answers, with ties counting half. This understates the plurality if wrong answers differ.
+    answer, with ties broken at random. If only right and wrong are known, more than half of the k
+    answers must be right, and a tie counts as half. This understates the plurality if wrong answers
+    differ.
 
     Examples
     --------
@@ -338,7 +340,7 @@ def majority_at(k: int) -> Measure:
     >>> float(majority_at(3)(one))
     0.5
     >>> different = Rates(one.support, one.weight, (Wrong(0, 10**9),))
-    >>> round(float(majority_at(3)(different)), 4)  # where one of three is right, by lot
+    >>> round(float(majority_at(3)(different)), 4)  # one of three right: won by lot
     0.5625
     """
     k = _whole(k, "majority_at")
@@ -378,8 +380,8 @@ def plurality(common: float, others: int, k: int) -> np.ndarray:
 
     A tie of j + 1 answers is won with probability 1 / (j + 1), the integral of u^j from 0 to 1.
     Ties therefore become factors of generating functions, and a Gauss-Legendre rule is exact.
-    Counts are represented by Poisson variables given their sum, which keeps all numbers at a
-    similar scale.
+    Counts are represented as Poisson variables conditional on their sum, which keeps all numbers at
+    a similar scale.
 
     Examples
     --------

@@ -412,7 +412,7 @@ def predicted_prevalence(tp, fn, fp, tn):
 # Measures with parameters
 
 
-_LARGE = 1e100  # the square is finite, and precision has practically no weight
+_LARGE = 1e100  # limit of beta: its square is finite, and precision has almost no weight
 
 
 def _text(number):
@@ -448,8 +448,8 @@ def tversky(alpha: float, beta: float) -> Measure:
     Parameters
     ----------
     alpha : float
-        Weight of a false negative (a missed positive), finite and >= 0. Some texts exchange the two
-        weights.
+        Weight of a false negative (a missed positive), finite and >= 0. Some authors exchange the
+        two weights.
     beta : float
         Weight of a false positive, finite and >= 0.
 
@@ -494,7 +494,7 @@ def _tversky(tp, fn, fp, tn, weights):
 
 def cost(matrix: ArrayLike) -> Measure:
     """
-    Return the expected cost per example; lower is better.
+    Return the expected cost per example as a measure. Lower values are better.
 
     Parameters
     ----------
@@ -551,7 +551,7 @@ _FACTORIES_OF: dict[str, dict[str, Callable[..., Measure]]] = {
 _FACTORIES = {
     name: factory for factories in _FACTORIES_OF.values() for name, factory in factories.items()
 }
-# Measures of other posterior variables than the cells, with one module per variable.
+# Measures of posterior variables other than the cells, with one module per variable.
 _FURTHER: tuple[ModuleType, ...] = (
     attempts,
     item_scores,
@@ -566,7 +566,7 @@ _CATALOGUE = {
     for name, entry in list(entries.items())
     if isinstance(entry, Measure)
 }
-# Names are unique per variable: attempts and item scores both have a mean.
+# Names are unique only within a variable. For example, attempts and item scores both have a mean.
 _NAMED_OF = {
     (entry.takes, name): entry.called(name)
     for entry in _CATALOGUE.values()
@@ -574,7 +574,8 @@ _NAMED_OF = {
 }
 _NAMED = (
     {"f0.5": fbeta(0.5).called("f0.5"), "f2": fbeta(2).called("f2")}
-    # Without evidence, a name refers to the first variable that has it: cells, then attempts.
+    # Without evidence, a name refers to the first variable that has a measure with this name. Cells
+    # come first, then attempts.
     | {name: entry for (_, name), entry in reversed(_NAMED_OF.items())}
     | curves.AVERAGED
     | probabilities.AVERAGED
@@ -602,12 +603,12 @@ def names(variable: str = "cells") -> list[str]:
 
 
 def is_named(name: str) -> bool:
-    """Check whether a measure of the catalogue has this name."""
+    """Return whether a measure of the catalogue has this name."""
     return name in _NAMED
 
 
 def is_loss(name: str) -> bool | None:
-    """Check whether lower values of a measure are better; None if its name is unknown."""
+    """Return whether lower values of a measure are better, or None if its name is unknown."""
     try:
         entry = resolve(name)
     except ValueError:
@@ -639,11 +640,11 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
           ``"cost([[0,1],[5,0]])"``; ``"pass@4"`` is ``"pass_at(4)"``).
 
         Capitals are ignored, except in class labels: ``"F1"`` is ``"f1"``. A function receives the
-        cells in label order, with the positive class of two last, and higher values are assumed to
-        be better. Use `measure` to specify otherwise.
+        cells in label order, with the positive class last if there are two classes, and higher
+        values are assumed to be better. Use `measure` to specify otherwise.
     variable : str or tuple of str, optional
-        Variable of a posterior that the measure must refer to, or several. By default any variable.
-        A function is assumed to be a measure of the first one.
+        Variables of a posterior to which the measure may refer. By default any variable. A function
+        is treated as a measure of the first variable.
 
     Returns
     -------
@@ -698,7 +699,7 @@ def resolve(measure: str | Callable, variable: str | tuple[str, ...] | None = No
 
 
 def _in_catalogue_case(name):
-    """Lower-case a name as in the catalogue, without changing classes and parameters."""
+    """Convert a name to the lower case of the catalogue, except class labels and parameters."""
     base = re.split(r"[\[(]", name, maxsplit=1)[0]
     if base == base.lower() or base in _NAMED or base.rpartition("_")[0] in _NAMED:
         return name
@@ -779,7 +780,7 @@ def among(measures: Sequence[Measure], name: str | Callable) -> list[int]:
 
 
 def same(first: str, second: str) -> bool:
-    """Check whether two names refer to the same measure; one may be the name of a function."""
+    """Return whether two names refer to the same measure; one may be the name of a function."""
     try:
         return first == second or resolve(first).same_as(resolve(second))
     except ValueError:
@@ -789,7 +790,7 @@ def same(first: str, second: str) -> bool:
 def _unknown(measure, variables):
     """Return the error for an unknown name, with suggestions for some variables."""
     of_any = not variables
-    if of_any or "example_cells" in variables:  # the labels are classes
+    if of_any or "example_cells" in variables:  # measures of cells apply to each label
         variables = (*variables, "cells")
     catalogue = [
         *(name for variable in variables for name in names(variable)),
@@ -819,7 +820,7 @@ def _unknown(measure, variables):
     return fail("Unknown measure {}", measure, "", todo)
 
 
-# Names in other packages and papers that are most similar to the name of another measure.
+# Names used in other packages and papers, whose spelling would suggest the wrong measure.
 _NAMED_ELSEWHERE = {
     "average_precision": "auprc aupr pr_auc auc_pr prauc aucpr",
     "auc": "roc",
@@ -852,8 +853,9 @@ def measure(
     Parameters
     ----------
     function : callable
-        Function from cells (..., C, C) to values (...). The cells are counts or probabilities in
-        label order, with the positive class of two last. Its docstring explains the measure.
+        Function that maps cells (..., C, C) to values (...). The cells are counts or probabilities
+        in label order, with the positive class last if there are two classes. Its docstring
+        explains the measure.
     lower_is_better : bool, default False
         Whether lower values are better.
     range : (low, high), optional
@@ -913,7 +915,7 @@ def _ends(ends):
 
 
 def own(function: Callable, variable: str = "cells") -> Measure:
-    """Convert a function to a measure, using its attributes as facts."""
+    """Convert a function to a measure, using attributes such as ``lower_is_better``."""
     if isinstance(function, Measure):
         return function
     loss, ends = getattr(function, "lower_is_better", None), getattr(function, "range", None)

@@ -15,9 +15,9 @@ shares. ``_micro`` uses the pooled curve of all (example, class) pairs, and ``_t
 of the highest score of each example.
 
 Between its points, a curve is a straight line in ROC space, as if scores were uniform between two
-thresholds. A score shared by several examples is a single threshold, at which average precision is
-a step (the increase in recall times the precision after it), as in scikit-learn. The empirical
-curve of the examples (`empirical`) is a single draw that consists of steps only.
+thresholds. A score shared by several examples is a single threshold, which contributes a step to
+average precision (the increase in recall times the precision after it), as in scikit-learn. The
+empirical curve of the examples (`empirical`) is a single draw that consists of steps only.
 
 References
 ----------
@@ -81,8 +81,8 @@ class ClassCurves:
     pooled : callable
         Function that returns the pooled curve of all (example, class) pairs.
     top : callable
-        Function that returns the curve of each example's highest score, with whether that class is
-        correct as the outcome.
+        Function that returns the curve of each example's highest score. The outcome is whether the
+        class with this score is correct.
     """
 
     one_vs_rest: Callable[[], list[Curve]]
@@ -101,7 +101,7 @@ def of_curve(**facts: Any) -> Callable[[Callable], Measure]:
     Parameters
     ----------
     **facts
-        Fields of `Measure`: aliases, lower_is_better, range.
+        Fields of `Measure`, such as aliases and range.
     """
 
     def make(formula):
@@ -116,10 +116,11 @@ def of_curve(**facts: Any) -> Callable[[Callable], Measure]:
 
 def per_class(curves: Any, formula: Callable) -> np.ndarray:
     """
-    Apply a formula to the curve of two classes, (S,), or to each against the rest, (S, C).
+    Apply a formula to the curve of two classes, or to the curve of each class against the rest.
 
-    For a population of forecasts (`bayescm.measures.probabilities.Forecasts`), the formula is
-    applied to the curve of every classifier, (S, K).
+    The result has shape (S,) or (S, C). For a population of forecasts
+    (`bayescm.measures.probabilities.Forecasts`), the formula is applied to the curve of every
+    classifier, and the result has shape (S, K).
     """
     if isinstance(curves, Curve):
         return formula(curves)
@@ -173,8 +174,7 @@ def of_chosen_class(measure: Measure, classes: list, positive: Any) -> Measure:
     ----------
     measure : Measure
     classes : list
-        Labels, if there are more than two classes. Empty for two classes, whose positive class has
-        a name.
+        Class labels. Empty for two classes, of which only the positive class can be named.
     positive : label
     """
     if not measure.class_selection:
@@ -233,9 +233,10 @@ def average_precision(curve):
 @of_curve(aliases=("best_f1",))
 def max_f1(curve):
     """F1 at the best threshold, corrected for choosing the best of many thresholds."""
-    # The maximum along a noisy curve is biased upwards, also for the mean curve, which contains the
-    # noise of the data. The draws have similar noise, so the values at the best threshold of the
-    # mean curve are lowered by the mean excess of the draws' maxima over them.
+    # The maximum along a noisy curve is biased upwards, even along the mean curve, which contains
+    # the sampling noise of the data. The draws have similar noise, so the values at the best
+    # threshold of the mean curve are lowered by the mean excess of the draws' maxima over these
+    # values.
     share = curve.prevalence[:, None]
     hits = 2 * share * curve.tpr
     f1 = hits / (hits + share * (1 - curve.tpr) + (1 - share) * curve.fpr)
@@ -248,8 +249,8 @@ def partial_auc(max_fpr: float) -> Measure:
     """
     Return the standardised partial area under the ROC curve (McClish).
 
-    With the area A up to the rate m, it is (1 + (A - m^2/2) / (m - m^2/2)) / 2. The value is 0.5
-    for chance and 1 for a perfect classifier, as in scikit-learn.
+    With the area A up to the false positive rate m, the measure is (1 + (A - m^2/2) / (m - m^2/2))
+    / 2. The value is 0.5 for chance and 1 for a perfect classifier, as in scikit-learn.
 
     Parameters
     ----------
@@ -328,7 +329,8 @@ def empirical(
     curve : Curve
         One draw per sample. Its area and average precision agree with scikit-learn.
     thresholds : ndarray, shape (J,)
-        Distinct scores, highest first. The j-th includes the examples of the first j + 1 points.
+        Distinct scores, highest first. Threshold j (from 0) corresponds to point j + 1 of the
+        curve.
     """
     negated, index = np.unique(-scores, return_inverse=True)
     order, size = np.argsort(index, kind="stable"), len(negated)
@@ -352,9 +354,9 @@ def lowest(curve: Curve, open_ends: tuple[int, int]) -> Curve:
     """
     Return the lowest curves that the open ends allow.
 
-    The probability beyond the highest negative and below the lowest positive has a known
-    distribution, but its location is unknown. Here it is placed at the extremes, above and below
-    all other scores.
+    The probabilities of negatives above the highest observed negative, and of positives below the
+    lowest observed positive, have known distributions, but their locations are unknown. Here they
+    are placed at the extremes, above and below all other scores.
 
     Parameters
     ----------
@@ -400,7 +402,7 @@ def precision_at(curve: Curve, recall: np.ndarray) -> np.ndarray:
 
 def _interpolate(x_new, x, y):
     """Interpolate linearly at x_new (T,) between points (x, y), (S, J) each, giving (S, T)."""
-    # A single call for all draws: rates are in [0, 1], so rows shifted by 2 do not overlap.
+    # One call suffices for all draws. Rates are in [0, 1], so rows shifted by 2 do not overlap.
     shift = 2.0 * np.arange(len(x))[:, None]
     return np.interp(x_new + shift, (x + shift).ravel(), np.ravel(y))
 
@@ -413,7 +415,7 @@ def cells_at(curve: Curve, slots_above: np.ndarray) -> np.ndarray:
     ----------
     curve : Curve
     slots_above : ndarray, shape (T,)
-        Number of slots at or above each threshold. Fractions are within a slot.
+        Number of slots at or above each threshold. Fractions denote thresholds within a slot.
 
     Returns
     -------
@@ -431,7 +433,7 @@ def cells_at(curve: Curve, slots_above: np.ndarray) -> np.ndarray:
     return np.stack(cells, axis=-1).reshape(*fpr.shape, 2, 2)
 
 
-# At the end of the file, so that all measures above get averages.
+# This must follow all measures in this file, so that each of them gets averages.
 
 
 def _averages():

@@ -10,7 +10,7 @@ names that do not follow from these rules::
     name(parameters)   name (parameters)
     name[a,b]          name of a, b
 
-If ``display_names`` contains a name or its base, it takes precedence over the rules.
+If ``display_names`` contains a name or its base, this entry takes precedence over the rules.
 """
 
 import re
@@ -106,13 +106,13 @@ def names_in_call(measures: Iterable[str | Callable]) -> dict[str, str]:
     in_call = {resolved.__name__ for resolved in resolved_measures}
     return {
         resolved.canonical: display_name(resolved.__name__)
-        for resolved in reversed(resolved_measures)  # of two aliases the first
+        for resolved in reversed(resolved_measures)  # the first of two aliases takes effect
         if resolved.canonical and resolved.canonical not in in_call
     }
 
 
 def check_display_names(display_names: DisplayNames) -> Mapping[Any, str]:
-    """Check a mapping of display names and raise an error if it is invalid."""
+    """Return display names, by default of the document, or raise an error if they are invalid."""
     if display_names is None:
         return _of_document.get() or {}
     todo = 'pass e.g. {"f1": "F1 (macro)"}'
@@ -131,8 +131,9 @@ def distinct_display_names(
     """
     Return distinct display names for several measures.
 
-    Two names of the same measure keep their names. An error is raised if ``display_names`` assigns
-    the same display name to two measures, since their numbers could be confused.
+    If two names refer to the same measure, both remain unchanged. An error is raised if
+    ``display_names`` assigns the same display name to two measures, since their numbers could be
+    confused.
 
     Examples
     --------
@@ -175,7 +176,7 @@ def display_dim(dim: Any, display_names: DisplayNames = None) -> str:
 
 def plural(word: str) -> str:
     """
-    Return the plural of the name of a dimension's members.
+    Return the plural of the name of a dimension, for several of its members.
 
     Examples
     --------

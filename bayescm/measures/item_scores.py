@@ -1,8 +1,8 @@
 """
 Measures of item scores: mean, quantiles, shares above a threshold, and spread.
 
-They are functions of draws of the distribution of scores in the population of items
-(`ScoreDistribution`) and return a value per draw and system.
+These measures are functions of draws of the distribution of scores in the population of items
+(`ScoreDistribution`), and return one value per draw and system.
 """
 
 from collections.abc import Callable
@@ -86,7 +86,7 @@ class ScoreDistribution:
             return above / below
 
     def quantile(self, q: float) -> np.ndarray:
-        """Return the q-quantile of the scores, (S, K): the smallest score with P(<= it) >= q."""
+        """Return the q-quantile of the scores, (S, K): the smallest score with CDF >= q."""
         values = np.empty((len(self.weight), len(self.score)))
         for system, row in enumerate(self.score):
             order = np.argsort(row, kind="stable")[: np.count_nonzero(~np.isnan(row))]

@@ -104,7 +104,8 @@ def as_measures(measures: str | Callable | Sequence[str | Callable], cells: xr.D
     Raises
     ------
     ValueError
-        If a measure is unknown or requested twice, or needs a positive class and none is defined.
+        If a measure is unknown or requested twice, or needs a positive class or true negatives that
+        are not available.
     """
     resolved = of_variable(measures, "cells")
     if any(measure.class_selection for measure in resolved):
@@ -293,8 +294,8 @@ def average_draws(values: np.ndarray, axis: int, stretch: float) -> np.ndarray:
         Axis of the folds.
     stretch : float
         Factor by which the average is stretched about its mean. Values outside the range of the
-        folds' draws are clipped. With NaN, the result is a mixture, whose draws come from each fold
-        in turn.
+        folds' draws are clipped. If it is NaN, the result is a mixture whose draws come from each
+        fold in turn.
 
     Returns
     -------

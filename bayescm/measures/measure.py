@@ -1,7 +1,7 @@
 """
 Definition of measures as functions of cells (..., C, C), with their properties.
 
-``Measure`` is followed by the forms, which describe a measure in terms of the cells so that
+This module defines `Measure`, and the forms that describe a measure in terms of the cells, so that
 `bayescm.distributions` can find its posterior distribution. The remaining functions turn a formula
 into a measure: of the positive class, of each class against the rest, as an average over classes,
 of selected classes, or for data with abstentions. The measures themselves are defined in
@@ -41,14 +41,15 @@ class Measure:
     display_names : mapping of str to str
         Display names, if they do not follow the rules of `display_name`.
     one_class : bool
-        Whether the measure refers to one class. It then has one value per class if there are more
-        than two.
+        Whether the measure refers to one class. If so, it has one value per class for more than two
+        classes.
     needs_positive : bool
         Whether swapping two classes changes the value.
     lower_is_better : bool
         Whether lower values are better. It is used by comparisons, ranks, thresholds and alarms.
     symmetry_assumed : bool
-        Whether ``needs_positive`` is False only by default. It is then determined by a test.
+        Whether ``needs_positive`` is False only by default. If so, a test determines whether the
+        measure needs a positive class.
     ideal : float, optional
         Best value, if it is neither the highest nor the lowest. Values nearer to it are better.
     direction_assumed : bool
@@ -68,11 +69,11 @@ class Measure:
         Classes that the average includes, for each member of a batch; None for all. See
         `over_defined_classes`.
     abstentions : {"left out", "errors", "all"}
-        Whether abstentions are excluded, count as errors, or are what the measure is about.
+        Whether abstentions are excluded, treated as errors, or measured themselves (``coverage``).
     collapse : tuple of a function and a Measure, optional
-        For data with abstentions: a function that reduces all cells to the relevant ones, and the
-        measure of these. The reduced cells are sums of cells, so they also have a Dirichlet
-        distribution.
+        For data with abstentions or for selected classes: a function that reduces all cells to the
+        relevant ones, and the measure of the reduced cells. The reduced cells are sums of cells, so
+        they also have a Dirichlet distribution.
 
     Examples
     --------
@@ -140,11 +141,11 @@ class Measure:
         return replace(self, **cast(Any, {"__name__": name}))
 
     def of_labels(self, labels: Sequence[str]) -> "Measure":
-        """Return the measure of the labels in brackets, as in ``f1[a]``; here, of classes."""
+        """Return the measure of the classes in brackets, as in ``f1[a]``."""
         return of_classes(self, labels)
 
     def same_as(self, other: "Measure") -> bool:
-        """Check whether two measures are the same, ignoring their names."""
+        """Return whether two measures are the same, ignoring their names."""
         if self.canonical or other.canonical:
             return self.canonical == other.canonical
         return self.formula is other.formula
@@ -152,7 +153,7 @@ class Measure:
 
 @lru_cache(maxsize=128)
 def by_class(measure: Callable, size: int) -> bool:
-    """Check whether a measure has one value per class for this number of classes."""
+    """Return whether a measure has one value per class for this number of classes."""
     if getattr(measure, "average", ""):
         return False
     return np.ndim(measure(np.ones((size, size)))) > 0
@@ -218,8 +219,8 @@ class CalibrationForm(NamedTuple):
     """
     Form of a function of the calibration curve.
 
-    ``is_distance`` marks a distance that is 0 for calibrated forecasts. No two-sided interval
-    contains this 0, so the lower limit is 0 if the band of the curve contains the diagonal.
+    ``is_distance`` marks a distance that is 0 for calibrated forecasts. A two-sided interval never
+    contains this 0, so its lower end is set to 0 if the band of the curve contains the diagonal.
     ``all_classes`` marks functions of the probabilities of all classes given the whole forecast.
     """
 
@@ -285,7 +286,7 @@ class OfScores(NamedTuple):
     included: bool = False
 
     def counts(self, scores: Any) -> Any:
-        """Return an indicator of the scores that a share counts."""
+        """Return which scores the share includes."""
         return scores >= self.at if self.included else scores > self.at
 
 
@@ -306,8 +307,8 @@ class OverExamples(NamedTuple):
     """
     Form of a mean over examples of a formula of tp, fn, fp and tn of each example.
 
-    ``ends`` are its lowest and highest value, which pseudo-examples have. None instead of the
-    highest value stands for the highest observed value.
+    ``ends`` are the lowest and highest value of the formula, which are assigned to pseudo-examples.
+    If the highest value is None, it is determined from the observed values.
     """
 
     formula: Callable
@@ -315,7 +316,7 @@ class OverExamples(NamedTuple):
 
 
 def over_all_classes(form: Form | None, how: str = "micro") -> Form | None:
-    """Return the form of an average. In a micro average, fn and fp are equal in number."""
+    """Return the form of an average. In a micro average, the totals of fn and fp are equal."""
     if how == "macro" and isinstance(form, Proportion | Overlap):
         return MeanOverClasses(form)
     if how != "micro":
@@ -370,7 +371,7 @@ def _entry(compute, formula, **facts):
 
 
 def per_class(cells: np.ndarray, formula: Callable) -> np.ndarray:
-    """Apply the formula to the positive class of two, or to every class of more."""
+    """Apply the formula to the positive class (two classes), or to every class (more than two)."""
     return formula(*one_of_two(cells, formula))
 
 
@@ -405,12 +406,14 @@ class ClassTotals:
         cls, place: np.ndarray, mass: np.ndarray, shape: tuple[int, ...]
     ) -> "ClassTotals":
         """
-        Return the totals of tables, given only their cells that are not almost 0.
+        Return the totals of tables that are scaled to a sum of 1, given only their larger cells.
+
+        All other cells are treated as the smallest positive number.
 
         Parameters
         ----------
         place : ndarray of int, shape (m,)
-            Indices of these cells in the flattened tables. Cells may be repeated.
+            Indices of the larger cells in the flattened tables. Cells may be repeated.
         mass : ndarray, shape (m,)
             Mass of these cells. Repeated cells are added up.
         shape : tuple of int
@@ -439,7 +442,7 @@ class ClassTotals:
 
 
 def from_class_totals(measure: Any) -> bool:
-    """Check whether a measure can be computed from `ClassTotals`."""
+    """Return whether a measure can be computed from `ClassTotals`."""
     return getattr(measure.compute, "func", measure.compute) in _FROM_CLASS_TOTALS
 
 
@@ -464,7 +467,7 @@ def every_class(cells: Any, formula: Callable | None = None) -> tuple:
     fp = np.einsum("...ij,ij->...j", cells, other)
     if formula is not None and not counts_true_negatives(formula):
         return tp, fn, fp, np.zeros_like(tp)
-    # Subtracting from the total would lose small cells to rounding.
+    # Subtraction from the total would lose small cells to rounding errors.
     without = other @ cells if len(other) <= 16 else _without_each_row(cells)
     tn = np.einsum("...ij,ij->...i", without, other)
     return tp, fn, fp, tn
@@ -492,7 +495,7 @@ def cells_counted(formula: Callable) -> tuple[bool, ...]:
 
 
 def _without_each_row(cells):
-    """Return the sums over all rows except each one, with cumulative sums in C^2 steps."""
+    """For each row, return the sum of all other rows, using cumulative sums in C^2 steps."""
     sums = np.zeros_like(cells)
     np.cumsum(cells[..., :-1, :], axis=-2, out=sums[..., 1:, :])
     sums[..., :-1, :] += np.cumsum(cells[..., :0:-1, :], axis=-2)[..., ::-1, :]
@@ -524,7 +527,7 @@ def one_vs_rest(cells: ArrayLike) -> np.ndarray:
 
 
 def over_classes(values: np.ndarray, cells: Any) -> np.ndarray:
-    """Sum values of `one_of_two` over the classes, without change for two classes."""
+    """Sum values of `one_of_two` over the classes. For two classes, return them unchanged."""
     return values if cells.shape[-1] == 2 else np.einsum("...i->...", values)
 
 
@@ -599,8 +602,8 @@ def _micro(formula, *parts, included=None):
 AVERAGES: dict[str, Callable] = {"macro": _macro, "micro": _micro, "weighted": _weighted}
 
 
-# Classes without examples. A class for which the measure is 0/0 in the sample is excluded from
-# averages over classes, both in the point estimate and in the posterior. The data contain no
+# Classes with an undefined measure. A class for which the measure is 0/0 in the sample is excluded
+# from averages over classes, both in the point estimate and in the posterior. The data contain no
 # information about its value, so the prior alone would determine its contribution. The reasons are
 # explained in docs/background/undefined.md.
 
@@ -618,8 +621,8 @@ def over_defined_classes(
     classes : int
         Number of classes.
     values_of : callable
-        Function from a measure with one value per class to its values in the sample, (..., C). If
-        no class is defined for a member of the batch, the average includes all classes.
+        Function that returns the values (..., C) in the sample of a measure with one value per
+        class. If no class is defined for a member of the batch, the average includes all classes.
     """
     if measure.average not in ("macro", "weighted"):
         return measure
@@ -644,7 +647,7 @@ def _of_each_class(cells, compute, classes):
 
 
 def including(measure: Measure, included: np.ndarray | None) -> Measure:
-    """Restrict an average to some of the classes, (C,) or (..., C), or None for all classes."""
+    """Restrict an average to a mask of classes, (C,) or (..., C); None for all classes."""
     if included is None:
         return measure
     form = measure.form
@@ -654,7 +657,7 @@ def including(measure: Measure, included: np.ndarray | None) -> Measure:
 
 
 def is_by_member(measure: Any) -> bool:
-    """Check whether an average includes different classes for different batch members."""
+    """Return whether an average includes different classes for different batch members."""
     included = getattr(measure, "included", None)
     return included is not None and included.ndim > 1
 
@@ -680,7 +683,7 @@ _FROM_CLASS_TOTALS: set[Callable] = {per_class, over_all}
 
 
 def _of(measure, reduce, base):
-    """Return a measure as a base measure of reduced cells, with the form of the base."""
+    """Return a measure computed as a base measure of reduced cells. Only the base has a form."""
     compute = partial(_reduced, reduce=reduce, base=base)
     return replace(measure, compute=compute, form=None, collapse=(reduce, base))
 
@@ -744,7 +747,7 @@ def of_classes(measure: Measure, class_selection: Sequence[str]) -> Measure:
 
 
 def _is_average(measure):
-    """Check whether a formula of one class is averaged, which excludes balanced accuracy."""
+    """Return whether a formula of one class is averaged, which excludes balanced accuracy."""
     return isinstance(measure.compute, partial) and measure.compute.func is over_all
 
 

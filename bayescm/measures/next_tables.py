@@ -19,7 +19,7 @@ def next_counts(theta: np.ndarray, n: Any, rng: np.random.Generator) -> np.ndarr
 
 
 def one_of(cells: np.ndarray, axes: Sequence[int], rng: np.random.Generator) -> np.ndarray:
-    """Select one member of the further axes per draw, as the next test set has one classifier."""
+    """Select one member of each further axis per draw, as the next test set has one classifier."""
     for _ in axes:
         axis = axes[0]
         members = rng.integers(cells.shape[axis], size=cells.shape[:axis])
@@ -68,8 +68,9 @@ def of_joint_cells(
     Parameters
     ----------
     counts : DataArray, dims (..., cell)
-        Counts of all combinations of true class and prediction. With several classifiers, of all
-        combinations of true class and their predictions, with the true class first.
+        Counts of all combinations of true class and prediction. With several classifiers, each
+        combination consists of the true class, which comes first, and the predictions of all
+        classifiers.
     labels : sequence of C labels
     members : DataArray, optional
         Names of several classifiers, along their dimension.

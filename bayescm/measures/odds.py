@@ -95,7 +95,7 @@ def cohen_kappa(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
 
 
 def proportion(part: str, rest: str) -> Callable:
-    """Return the odds of some cells, such as "tp+fp", against others."""
+    """Return a function for the odds of some cells, such as "tp+fp", against others."""
 
     def odds(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
         cells = {"tp": tp, "fn": fn, "fp": fp, "tn": tn}
@@ -109,7 +109,7 @@ def proportion(part: str, rest: str) -> Callable:
 
 
 def tversky(fn_weight: float, fp_weight: float) -> Callable:
-    """Return the odds of tp / (tp + fn_weight * fn + fp_weight * fp)."""
+    """Return a function for the odds of tp / (tp + fn_weight * fn + fp_weight * fp)."""
 
     def odds(tp: Any, fn: Any, fp: Any, tn: Any) -> Pair:
         errors = [w * cell for w, cell in ((fn_weight, fn), (fp_weight, fp)) if w]
@@ -119,7 +119,7 @@ def tversky(fn_weight: float, fp_weight: float) -> Callable:
 
 
 def cost(matrix: tuple[tuple[float, ...], ...]) -> Callable:
-    """Return the odds of the mean cost per example between its minimum and maximum."""
+    """Return a function for the odds of the mean cost per example between its extremes."""
     costs = dict(zip(("tn", "fp", "fn", "tp"), np.ravel(matrix).tolist(), strict=True))
     least, most = min(costs.values()), max(costs.values())
 

@@ -57,7 +57,7 @@ def fold_macro(
         Counts with a dimension ``fold``, and optionally ``repeat``.
     measure : str or callable
     undefined : {"drop", "zero", "nan"}
-        How to treat folds with an undefined measure (0/0): exclude them, count them as 0, or return
+        How to treat folds with an undefined measure (0/0): exclude them, treat them as 0, or return
         NaN.
 
     Returns

@@ -1,18 +1,18 @@
 r"""
 Measures of pairwise preferences: win rates, tie rates, ratings and position advantage.
 
-They are functions of draws of the strengths s of the systems (`Strengths`). Let d be the advantage
-of the system shown first and nu the tie parameter. A vote on i (first) and j is a win of i, a win
-of j or a tie with probabilities proportional to
+These measures are functions of draws of the strengths s of the systems (`Strengths`). Let d be the
+advantage of the system shown first and nu the tie parameter. A vote on i (first) and j is a win of
+i, a win of j or a tie with probabilities proportional to
 
-.. math:: e^{\eta / 2}, \; e^{-\eta / 2}, \; \nu, \qquad \eta = s_i - s_j + d,
+.. math:: e^{\eta / 2}, \; e^{-\eta / 2}, \; \nu, \qquad \eta = s_i - s_j + d.
 
 The expected share of wins of i, with ties counting half, is
 
 .. math:: w(\eta) = \frac{e^{\eta / 2} + \nu / 2}{e^{\eta / 2} + e^{-\eta / 2} + \nu}.
 
-Measures of a pair are averaged over both orders. A system against itself is a contest of equal
-systems, with win rate 0.5.
+Measures of a pair are averaged over both orders. A system compared with itself is treated as a
+contest between equal systems, with win rate 0.5.
 """
 
 from collections.abc import Callable, Sequence
@@ -80,8 +80,8 @@ class Strengths:
         rate : callable
             Method `win_rate` or `tie_rate`.
         swapped : {-1, 1}
-            1 if the rate of j against i equals the rate of i against j, and -1 if it is its
-            complement.
+            1 if the rate of j against i equals the rate of i against j, and -1 if the two rates are
+            complementary.
         """
         number = self.strength.shape[1]
         total = np.zeros_like(self.strength)
@@ -137,7 +137,7 @@ class NextVotes(Strengths):
 
 
 def _half_of_wins_over_losses(eta, tie):
-    """Return half the wins minus losses: w(eta) - 1/2."""
+    """Return half of the excess of wins over losses: w(eta) - 1/2."""
     small = np.exp(-np.abs(eta) / 2)  # at most 1, which avoids overflow
     return np.sign(eta) * (1 - small**2) / (1 + small**2 + tie * small) / 2
 

@@ -1,11 +1,11 @@
 """
 Measures of probability forecasts: proper scores, calibration, and the Brier decomposition.
 
-They are functions of draws of the population of forecasts and outcomes (`Forecasts`) and return a
-value per draw and classifier, (S, K). With more than two classes (`ClassForecasts`), most are
-computed for each class against the rest, (S, K, C). Proper scores refer to all classes, and
-``_full`` measures to the whole forecast. The suffix ``_macro`` denotes the mean over classes, and
-``_top_label`` the measure of the highest probability.
+These measures are functions of draws of the population of forecasts and outcomes (`Forecasts`), and
+return one value per draw and classifier, (S, K). With more than two classes (`ClassForecasts`),
+most measures are computed for each class against the rest, (S, K, C). Proper scores refer to all
+classes, and ``_full`` measures to the whole forecast. The suffix ``_macro`` denotes the mean over
+classes, and ``_top_label`` the measure of the highest probability.
 
 With forecast p, outcome y, observed frequency c(p) of the positive class for this forecast, and
 prevalence q, the Brier score has three components::
@@ -106,9 +106,9 @@ class ClassForecasts:
     weight : ndarray, shape (S, u)
         Weights, as for `Forecasts`.
     one_vs_rest : callable
-        Function from the index of a class to the `Forecasts` of this class against the rest. With
-        ``averaged=True``, it returns the forecasts for means over classes, with a prior for all
-        classes jointly.
+        Function that returns the `Forecasts` of a class against the rest, given the index of the
+        class. With ``averaged=True``, it returns the forecasts for means over classes, with a prior
+        for all classes jointly.
     top : tuple of Forecasts
         For each classifier, its highest probability, and whether the corresponding class is true.
     recalibrated : callable
@@ -176,11 +176,11 @@ def _mean_score(weight, score, wrong, pseudo):
     Return means (S, K) of scores (K, u), limiting pseudo-examples to the range of the examples.
 
     Pseudo-examples have the lowest and highest forecasts, for which an unbounded loss would
-    outweigh the sample. They therefore count as the worst and best observed scores. If no example
-    is ``wrong`` (K, u) in its most probable class, the data do not show the cost of an error, and
-    pseudo-examples keep their own scores. The mean is infinite if the score of an example is
-    infinite, or if a pseudo-example keeps an infinite score. The latter happens if all forecasts
-    are right and some are exactly 0 or 1.
+    outweigh the sample. Their scores are therefore limited to the range of the observed scores. If
+    the most probable class is not ``wrong`` (K, u) for any example, the data do not show the cost
+    of an error, and pseudo-examples keep their own scores. The mean is infinite if the score of an
+    example is infinite, or if a pseudo-example keeps an infinite score. The latter happens if all
+    forecasts are right and some are exactly 0 or 1.
     """
     if not pseudo:
         return weight @ score.T
@@ -195,12 +195,12 @@ def _mean_score(weight, score, wrong, pseudo):
 
 # Measures, defined as formulas of a population
 
-_BINS = 15  # number of bins of the expected calibration error in the literature
+_BINS = 15  # usual number of bins of the expected calibration error
 _MOST_BINS = 1000  # largest number of bins that may be requested
 
 
 def _measure(**facts):
-    """Return a decorator for formulas; without ``compute``, of each class against the rest."""
+    """Return a decorator for formulas, which by default apply to each class against the rest."""
 
     def make(formula):
         name = formula.__name__
@@ -222,7 +222,7 @@ def _each(forecasts, formula):
 
 
 def _sum(forecasts, formula):
-    """Return the sum over classes of a formula, which for two classes counts both once."""
+    """Return the sum of a formula over more than two classes. For two classes, do not sum."""
     if isinstance(forecasts, Forecasts):
         return formula(forecasts)
     return sum(map(formula, forecasts.each))
@@ -347,6 +347,7 @@ def of_bins(bins: int = _BINS, edges: Sequence[float] | None = None) -> Measure:
     Parameters
     ----------
     bins : int, default 15
+        Number of bins of equal width.
     edges : sequence of float, optional
         Increasing bin edges from 0 to 1, instead of ``bins``.
 
@@ -484,7 +485,7 @@ _HALVINGS = 12  # largest number of halvings of a step
 
 
 def recalibration(forecasts: Forecasts, *, fixed: bool) -> np.ndarray:
-    """Return intercept and slope of the logistic recalibration of log odds, (S, K)."""
+    """Return the intercepts and slopes of the logistic recalibration of log odds, (2, S, K)."""
     weight, outcome = forecasts.weight, forecasts.outcome
     mean, fits = weight.mean(axis=0, keepdims=True), []
     for odds in log_odds(forecasts.probability):
@@ -519,7 +520,7 @@ def _logistic(weight, start, outcome, odds, fixed):
     for _ in range(_STEPS):
         step = _step(weight, estimate, outcome, odds, fixed)
         estimate = estimate + step
-        if np.abs(step).max() < 1e-3:  # the next step would be its square
+        if np.abs(step).max() < 1e-3:  # the next step would be near 1e-6
             return estimate
     # With few examples, full steps may oscillate forever.
     not_converged = ~(np.abs(step).max(axis=0) < 1e-3)
@@ -565,7 +566,7 @@ def _logistic_by_series(weight, start, outcome, odds, fixed):
     """
     Return an approximate intercept and slope (2, S) from a series around a starting point.
 
-    The score is expanded to third order in the step. The four moments of the weights are common to
+    The score is expanded to third order in the step. A single matrix product gives the moments for
     all draws, and four Newton steps solve the equation for the step.
     """
     truth = expit(start[0] + start[1] * odds)
@@ -601,8 +602,8 @@ def log_odds(probability: np.ndarray) -> np.ndarray:
     """
     Return the log odds of forecasts (K, u), limited to finite values.
 
-    Forecasts of exactly 0 or 1 are placed one standard deviation of the others beyond the most
-    extreme of them.
+    Forecasts of exactly 0 or 1 are placed beyond the most extreme of the other log odds, at a
+    distance of one standard deviation of these.
     """
     with np.errstate(divide="ignore"):
         odds = np.log(probability) - np.log1p(-probability)
