@@ -6,10 +6,10 @@ from lazy_loader import attach_stub
 
 __version__ = "0.1.0"
 
-# Public names are written in the stub and nowhere else, and loaded on first use: `import bayescm`
-# takes milliseconds, and what answers directly never loads PyMC.
+# Public names are listed only in the stub and are loaded on first use. As a result, `import
+# bayescm` takes milliseconds, and functions that do not sample by NUTS never load PyMC.
 _load, __dir__, __all__ = attach_stub(__name__, __file__)
-# Modules for those who write models and measures: importable, and not listed.
+# Modules for authors of models and measures, which can be imported but are not listed.
 _UNLISTED = ("posteriors", "distributions", "evidence", "simulation")
 
 
@@ -22,7 +22,7 @@ def __getattr__(name):
 
 
 def _elsewhere(name):
-    """Return where a name is that is public, but not at the top."""
+    """Return a hint about a name that is public in another module, or an empty string."""
     if name.startswith("_"):
         return ""
     from bayescm.answers.interval import MeasureDistribution

@@ -1,4 +1,4 @@
-"""Learning algorithms: the best of many, learning curves, and cross-validation for them."""
+"""Learning algorithms: the best of many, learning curves, and cross-validation."""
 
 from bayescm.answers.best import best
 from bayescm.answers.learning import learning_curve

@@ -1,4 +1,4 @@
-"""Meta-analysis of diagnostic studies: what differs between studies, and what explains it."""
+"""Meta-analysis of diagnostic studies: heterogeneity between studies, and covariates."""
 
 from bayescm.answers.heterogeneity import heterogeneity
 from bayescm.evidence.covariates import study_covariates

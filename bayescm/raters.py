@@ -1,4 +1,4 @@
-"""Several raters of the same items, none of whom need be right: their agreement, and the truth."""
+"""Agreement between raters of the same examples, and estimates of the true classes."""
 
 from bayescm.answers.agreement import agreement, assumed_dependence, true_classes
 

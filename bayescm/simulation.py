@@ -6,8 +6,8 @@ intervals. Replication ``i`` uses a generator that depends only on the seed and 
 not depend on the number of workers. An interrupted run resumes from its journal without losing or
 repeating replications.
 
-`run` evaluates the methods on one type of data set, and `Experiment` on several cases. Other
-outcomes, such as false alarms, discoveries and mean errors, use `Repeated`.
+`run` evaluates the methods on one type of data set, and `Experiment` on several cases. Use
+`Repeated` for other outcomes, such as false alarms, discoveries and mean errors.
 """
 
 import json
@@ -58,12 +58,13 @@ def run(
     ----------
     draw : callable
         Function of a `numpy.random.Generator` that returns ``(evidence, truth)``. ``truth`` maps
-        each measure to its true value, or is None if the argument ``truth`` gives the values for
-        all replications.
+        each measure to its true value, or is None if the argument ``truth`` specifies the values
+        for all replications.
     methods : mapping of str to callable
-        Methods by name: functions from the evidence to a mapping of measures to ``(lower, upper)``.
+        Methods by name. Each is a function of the evidence that returns a mapping of measures to
+        ``(lower, upper)``.
     truth : callable, optional
-        Function of a `numpy.random.Generator` that returns the true values of all replications.
+        Function of a `numpy.random.Generator` that returns the true values for all replications.
         True values that are themselves simulated are pairs (value, standard error). The function is
         called once, and its result is stored in the journal.
     name : str, optional
@@ -93,7 +94,8 @@ def run(
         - ``replications``: number of replications.
         - ``doc``, ``doc_se``: coverage, and its standard error.
         - ``il``, ``il_se``: mean length, and its standard error.
-        - ``undefined``: proportion of replications without an interval, which count as misses.
+        - ``undefined``: proportion of replications without an interval, which are treated as
+          misses.
         - ``seed`` and ``version``.
 
     Raises
@@ -240,7 +242,7 @@ class Replications:
             yield np.random.default_rng([self.seed, self.case, index])
 
     def generator(self, *key: int) -> np.random.Generator:
-        """Return a generator for the whole case, or several that are identified by keys."""
+        """Return a generator for the whole case, or one of several identified by keys."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.case, *key)))
 
 
@@ -255,8 +257,8 @@ class Repeated:
     cases : mapping of int to tuple
         Settings by case number.
     simulate : callable
-        Function ``simulate(replications, *setting)`` to the rows of one case (mappings or a
-        DataFrame). It uses the generators of ``replications``, a `Replications` object.
+        Function ``simulate(replications, *setting)`` that returns the rows of one case (mappings or
+        a DataFrame). It uses the generators of ``replications``, a `Replications` object.
     columns : sequence of str
         Names of the parts of a setting, used as columns of the table. By default the fields of the
         settings if they are named tuples.
@@ -296,7 +298,7 @@ class Repeated:
         -------
         pandas.DataFrame
             Rows of each case. The case number and the parts of its setting come first, and
-            ``replications``, ``seed`` and ``version`` come last. Rows may set ``replications``
+            ``replications``, ``seed`` and ``version`` come last. Rows may contain ``replications``
             themselves, with 0 for results that are not simulated.
 
         Raises
@@ -496,12 +498,12 @@ class Journal:
     Parameters
     ----------
     path : path or None
-        Name of the file. Replications in an existing file are used.
+        Name of the file. Replications in an existing file are reused.
     name : str
         Name of the experiment.
     seed : int
     truth : callable, optional
-        Function from a generator to the true values, which is called if the file is new.
+        Function of a generator that returns the true values. It is called if the file is new.
 
     Raises
     ------
@@ -521,8 +523,8 @@ class Journal:
                 "",
                 "name another file, or run the same experiment with the same seed",
             )
-        # Later lines have more methods than earlier ones of the same replication. There is a second
-        # header if two runs started at the same time.
+        # Later lines contain more methods than earlier lines for the same replication. There is a
+        # second header if two runs started at the same time.
         self.records = {line["index"]: line for line in lines if "index" in line}
         if header is None:
             values = truth(generator(seed, TRUTH)) if truth else None
@@ -552,7 +554,7 @@ class Journal:
         self._append(record)
 
     def lacks(self, index, methods):
-        """Check whether a replication, or one of its methods, is missing."""
+        """Return whether a replication, or one of its methods, is missing."""
         record = self.records.get(index)
         return record is None or any(name not in record["intervals"] for name in methods)
 

@@ -29,18 +29,19 @@ def lm_eval(
     r"""
     Return evidence from sample files of the LM Evaluation Harness.
 
-    The option ``--log_samples`` of the harness writes these files.
+    The harness writes these files if it is run with ``--log_samples``.
 
     Parameters
     ----------
     paths : str, Path or sequence of these
         Files ``samples_<task>_<date>.jsonl``, or folders that are searched for such files. The
         folder of a file is the name of its model. Several files of the same model and task are
-        repeated runs.
+        treated as repeated runs.
     metric : str, optional
-        Metric of each document, such as ``"acc"`` or ``"exact_match"``. By default the only one.
+        Metric of each document, such as ``"acc"`` or ``"exact_match"``. By default the only metric
+        in the files.
     filter : str, optional
-        Filter of the answers, such as ``"strict-match"``. By default the only one.
+        Filter of the answers, such as ``"strict-match"``. By default the only filter in the files.
     range : (float, float), optional
         Lowest and highest possible value of a metric with values other than 0 and 1. See
         `bayescm.from_item_scores`.
@@ -55,9 +56,9 @@ def lm_eval(
     Raises
     ------
     FileNotFoundError
-        If a path does not exist, or a folder has no sample files.
+        If a path does not exist, or a folder contains no sample files.
     ValueError
-        If the files have several metrics or filters and none is named, or lack document hashes.
+        If the files contain several metrics or filters and none is named, or lack document hashes.
 
     Examples
     --------
@@ -103,15 +104,16 @@ def inspect(
 
     Parameters
     ----------
-    logs : str, Path, or whatever ``inspect_ai.analysis.samples_df`` takes
+    logs : str, Path, or whatever ``inspect_ai.analysis.samples_df`` accepts
         A log, a folder of logs, or several of these.
     scorer : str, optional
-        Name of the scorer. By default the only one.
+        Name of the scorer. By default the only scorer in the logs.
     passing : sequence, default ("C",)
-        Letter grades that count as right. Use ``("C", "P")`` to include partially right answers.
+        Letter grades that are treated as right. Use ``("C", "P")`` to include partially right
+        answers.
     errors : {"wrong", "missing"}, optional
-        Whether a sample that ended in an error is a wrong answer or a missing attempt. Required if
-        there are such samples.
+        Whether a sample that ended in an error is treated as a wrong answer or a missing attempt.
+        Required if there are such samples.
     group : str, optional
         Column with clusters of items, such as ``"metadata_document"``.
     range : (float, float), optional
@@ -129,7 +131,8 @@ def inspect(
     ImportError
         If inspect_ai is not installed.
     ValueError
-        If there are several scorers and none is named, or samples with errors without ``errors``.
+        If there are several scorers and none is named, or if samples ended in an error and
+        ``errors`` is not given.
     """
     try:
         from inspect_ai.analysis import EvalModel, EvalTask, SampleSummary, samples_df

@@ -39,10 +39,10 @@ def log(
     ----------
     evidence : DataArray, Dataset, DataTree or path
         Any evidence that `bayescm.summary` supports. Its metrics and a report are logged and, for a
-        fit, the tree itself. If a path of an existing report is passed, the file is logged as an
+        fit, the tree itself. If the path of an existing report is passed, this file is logged as an
         artifact.
     measures : str, callable or a sequence of these, optional
-        Measures, by default those of `bayescm.summary`.
+        Measures, by default the same as for `bayescm.summary`.
     report : bool, default True
         Whether to log a report as ``bayescm/report.html``.
     prefix : str
@@ -53,7 +53,7 @@ def log(
     Returns
     -------
     dict of str to float
-        Logged metrics. Characters of class names that MLflow does not allow are replaced by ``_``.
+        Logged metrics. Characters that MLflow does not allow in names are replaced by ``_``.
         Undefined measures are omitted.
 
     Raises

@@ -18,8 +18,8 @@ def bayescm_check() -> Callable:
 
     ``bayescm_check(evidence, requirements, unknown="fail", **keywords)`` has the parameters of
     `bayescm.check` and returns its table. The argument ``unknown`` determines what happens if no
-    requirement failed, but the evidence is insufficient for a decision. With ``"skip"`` the test is
-    skipped, and with ``"pass"`` it passes.
+    requirement failed, but the evidence is insufficient for a decision. By default the test fails;
+    with ``"skip"`` it is skipped, and with ``"pass"`` it passes.
     """
     return _check
 

@@ -48,8 +48,8 @@ def scorer(
     """
     Return a scorer for ``cross_validate``, ``GridSearchCV`` and similar functions.
 
-    The score is a bound of the posterior. With the lower bound, a search prefers candidates that
-    are known to be good to candidates that may be good.
+    By default, the score is the lower bound of a posterior interval. A search then prefers
+    candidates that are known to be good to candidates that may be good.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def scorer(
         Measure with a single value, computed from predicted classes (``predict``) or, for measures
         such as ``"brier"``, from probabilities (``predict_proba``).
     at : {"lower", "upper", "mean"} or float in (0, 1), default "lower"
-        Bound of the interval, posterior mean, or quantile.
+        Bound of the interval, posterior mean, or level of a posterior quantile.
     prob : float, default 0.95
         Probability of the interval.
     kind : {"hdi", "eti"}
@@ -65,7 +65,8 @@ def scorer(
     of, n, model, concentration
         See `bayescm.interval`.
     positive : label, optional
-        Positive class of two. By default the last class of the estimator, as in scikit-learn.
+        Positive class, if there are two classes. By default the last class of the estimator, as in
+        scikit-learn.
     draws, random_seed, **keywords
         See `bayescm.interval`.
 
@@ -111,10 +112,11 @@ def from_search(
     ----------
     search : fitted ``GridSearchCV``, ``RandomizedSearchCV`` or another object with ``cv_results_``
     metric : str, optional
-        Metric, if the search has several. By default the only one.
+        Metric. Required if the search has several metrics.
     test_share : float in (0, 1), optional
-        Number of test examples divided by all examples of a split. By default 1/K for K folds;
-        required for other splitters.
+        Number of test examples divided by the number of all examples in a split. By default 1/K for
+        K folds, or the ``test_size`` of the splitter if this is a float. Required for other
+        splitters.
 
     Returns
     -------
@@ -172,7 +174,7 @@ def from_search(
 
 
 def _candidates(params):
-    """Return the names of candidates, made of their differing parameters."""
+    """Return the names of candidates, composed of the parameters that differ."""
     names = list(dict.fromkeys(name for each in params for name in each))
     differ = [name for name in names if len({repr(each.get(name)) for each in params}) > 1] or names
     return [", ".join(f"{name}={each[name]}" for name in differ if name in each) for each in params]
@@ -199,7 +201,7 @@ def _test_share(search):
 
 @dataclass(frozen=True)
 class Scorer:
-    """Scorer for scikit-learn that returns a point of the posterior. See `scorer`."""
+    """Scorer for scikit-learn that returns a bound, mean or quantile. See `scorer`."""
 
     measure: str | Callable
     at: str | float
@@ -224,7 +226,7 @@ class Scorer:
         return -value.item() if measure.lower_is_better else value.item()
 
     def _point(self, evidence, *, lower_is_better):
-        """Return the point of the posterior; for a loss, the conservative bound is the upper."""
+        """Return a point of the posterior. For a loss, lower and upper are exchanged."""
         if self.at == "mean":
             return bcm.distribution(evidence, self.measure, **self.keywords).mean()
         if isinstance(self.at, float):
@@ -381,7 +383,7 @@ class _Display:
         y : array_like
             True classes.
         positive : label, optional
-            Positive class of two. By default the last class of the estimator.
+            Positive class, if there are two classes. By default the last class of the estimator.
         ax : Axes, optional
         **keywords
             Keywords of the plot function.
@@ -417,7 +419,7 @@ class ConfusionMatrixDisplay(_Display):
         ax: "Axes | None" = None,
         **keywords: Any,
     ) -> Self:
-        """Plot the matrix of actual and predicted classes. See `from_estimator`."""
+        """Plot the confusion matrix. See `from_estimator`."""
         return cls(bcm.from_predictions(y_true, y_pred, positive=positive)).plot(ax=ax, **keywords)
 
 

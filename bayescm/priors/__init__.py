@@ -2,8 +2,8 @@
 Priors as pseudo-counts: prior knowledge, expressed as a number of examples.
 
 Every function returns a concentration, a DataArray with dimensions (actual, predicted), which
-models accept as ``concentration=``. Its sum is the number of examples that the prior is worth
-(`examples`, also stored as an attribute).
+models accept as ``concentration=``. Its sum is the number of examples to which the prior is
+equivalent (`examples`, also stored as an attribute).
 """
 
 from bayescm.answers.evidence_for import evidence_for

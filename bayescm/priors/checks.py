@@ -5,7 +5,7 @@ The prior predictive distribution of counts n in a test set of N examples is
 
     p(n) = N! / prod n_i!  Gamma(A) / Gamma(N + A)  prod Gamma(n_i + a_i) / Gamma(a_i)
 
-where a is the concentration and A its sum (the Dirichlet-multinomial distribution).
+This is the Dirichlet-multinomial distribution with concentration a, whose sum is A.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +22,9 @@ from bayescm.measures.labelled import measure_cells
 from bayescm.priors.pseudo_counts import check_concentration, named_priors, no_counts
 from bayescm.validate import check_seed, check_whole, fail
 
-# Tolerance for ties: tables with a smaller difference in log probability are equally probable.
+# Tolerance for ties: tables with a smaller difference in log probability are treated as equal.
 _TIE = 1e-9
-# Tolerance for flat priors: log densities with a smaller relative variation are constant.
+# Tolerance for flat priors: log densities with a smaller relative range are treated as constant.
 _FLAT = 1e-9
 
 
@@ -134,15 +134,16 @@ def conflict(
     concentration : float, array_like or DataArray, optional
         Prior, all cells > 0. By default the default prior.
     draws : int, default 10,000
-        Number of replicated tables of the same size. The standard error is sqrt(p (1 - p) / draws).
+        Number of replicated tables of the same size. The standard error of a tail probability p is
+        sqrt(p (1 - p) / draws).
     random_seed : int, default 0
 
     Returns
     -------
     DataArray, dims (..., part)
-        Prior probability of a table that is at most as probable as the observed one. The part
-        ``all`` is for the whole table, ``totals`` for the class totals, and each class label (as
-        text) for the predictions given this actual class. NaN if a class has no examples.
+        Prior predictive probability of a table that is at most as probable as the observed one. The
+        part ``all`` is for the whole table, ``totals`` for the class totals, and each class label
+        (as text) for the predictions given this actual class. NaN if a class has no examples.
 
     References
     ----------
@@ -338,9 +339,10 @@ def table(
     Returns
     -------
     DataFrame
-        Tables of `bayescm.summary`, with two additional columns at the front: ``prior`` (its name)
-        and ``examples`` (the number of examples that it is worth). ``examples`` is NaN for priors
-        of other families, and for entries that do not change the concentration.
+        Concatenated tables of `bayescm.summary`, with two additional columns at the front:
+        ``prior`` (its name) and ``examples`` (the number of examples to which it is equivalent).
+        ``examples`` is NaN for priors of other families, and for entries that do not change the
+        concentration.
 
     Examples
     --------
@@ -375,9 +377,9 @@ def table(
 
 
 def _examples(prior, counts):
-    """Return the number of examples that the prior of the cells is worth, given these counts."""
+    """Return the number of examples to which the prior of the cells is equivalent, or NaN."""
     concentration = prior.get("concentration")
-    if callable(concentration) or "concentration" not in prior:  # no known pseudo-counts
+    if callable(concentration) or "concentration" not in prior:  # unknown pseudo-counts
         return float("nan")
     counts = matrices_of(counts)
     aligned, size = align(concentration, counts), counts.sizes["actual"]

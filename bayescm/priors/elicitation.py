@@ -21,8 +21,8 @@ from bayescm.measures.catalogue import resolve
 from bayescm.priors.pseudo_counts import Like, as_prior, no_counts
 from bayescm.validate import check_prob, fail
 
-_STARTS = 24
-_EXACT = 1e-9  # tolerance of the difference between a measure and its target
+_STARTS = 24  # number of starting points of the solver
+_EXACT = 1e-9  # tolerance for the difference between a measure and its target
 _EMPTY = 1e-7  # smaller cells are treated as empty, i.e. as failures of the solver
 
 
@@ -35,7 +35,7 @@ def elicit(*, weight: float, like: Like = None, **measures: Any) -> xr.DataArray
     Parameters
     ----------
     weight : float
-        Number of examples that this knowledge is worth, > 0.
+        Number of examples to which this knowledge is equivalent, > 0.
     like : DataArray or sequence of labels, optional
         As in `default`.
     **measures
@@ -52,8 +52,8 @@ def elicit(*, weight: float, like: Like = None, **measures: Any) -> xr.DataArray
     Raises
     ------
     ValueError
-        If no table has these measures. The message names the violated condition and feasible
-        values. If the measures do not determine the table, or the weight is not > 0.
+        If no table has these measures. The message states the violated condition or the nearest
+        table. If the measures do not determine the table, or the weight is not > 0.
 
     Notes
     -----
@@ -227,8 +227,9 @@ def from_rates(
     Return the prior with given beta distributions of recall and specificity.
 
     These are the priors of recall and specificity in `fixed_totals`, for any prevalence, and in
-    `dirichlet_multinomial`. In the latter model, the prior of the prevalence is then
-    ``Beta(examples of positives, examples of negatives)``.
+    `dirichlet_multinomial`. In the latter model, the prior of the prevalence is a beta
+    distribution. Its parameters are the sum of the two parameters of recall, and the sum of the two
+    parameters of specificity.
 
     Parameters
     ----------
@@ -271,13 +272,13 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     """
     Return the maximum-entropy beta distribution with given mass in an interval.
 
-    For example, "I am 90% sure that recall is between 0.6 and 0.8" becomes
+    For example, "I am 90% sure that recall is between 0.6 and 0.8" corresponds to
     ``beta(0.6, 0.8, prob=0.9)``. The result agrees with PreliZ's ``maxent`` to three digits.
 
     Parameters
     ----------
     lower, upper : float
-        Limits of the interval, with 0 <= lower < upper <= 1. They cannot be 0 and 1 together.
+        Limits of the interval, with 0 <= lower < upper <= 1. The interval must not be [0, 1].
     prob : float, default 0.9
         Probability of the interval.
 

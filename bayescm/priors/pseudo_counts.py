@@ -22,7 +22,7 @@ Like = xr.DataArray | Sequence | None
 
 def default(like: Like = None) -> xr.DataArray:
     """
-    Return the default prior of all models, worth two examples in total.
+    Return the default prior of all models, equivalent to two examples in total.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def uniform(like: Like = None) -> xr.DataArray:
     """
     Return the uniform prior, with one example per cell.
 
-    All matrices are then equally probable. With many classes this is a strong prior, worth ``C**2``
-    examples of random guessing.
+    Under this prior, all matrices are equally probable. With many classes it is a strong prior,
+    equivalent to ``C**2`` examples with random predictions.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def jeffreys(like: Like = None) -> xr.DataArray:
     """
     Return the Jeffreys prior of the cells: half an example per cell.
 
-    With two classes it is the default prior. With C classes it is worth ``C**2 / 2`` examples.
+    With two classes it is the default prior. With C classes it is equivalent to ``C**2 / 2``
+    examples.
 
     Parameters
     ----------
@@ -96,9 +97,9 @@ def haldane(like: Like = None) -> xr.DataArray:
     """
     Return the Haldane prior, an improper prior with zero examples per cell.
 
-    The posterior is proper only if all cells have examples. If a cell is empty, some measures still
-    have a posterior (for example precision, if there are no false negatives), and others raise an
-    error. NUTS cannot be used with this prior.
+    The posterior is proper only if all cells contain examples. If a cell is empty, some measures
+    still have a posterior (for example precision, if there are no false negatives), and others
+    raise an error. NUTS cannot be used with this prior.
 
     Parameters
     ----------
@@ -262,7 +263,7 @@ def _check_discount(discount):
 
 def examples(concentration: xr.DataArray) -> float:
     """
-    Return the number of examples that a prior is worth.
+    Return the number of examples to which a prior is equivalent.
 
     Parameters
     ----------
@@ -347,7 +348,7 @@ def named_priors(priors: Any) -> dict[str, Any]:
 
 
 def as_prior(concentration: xr.DataArray, name: str) -> xr.DataArray:
-    """Return pseudo-counts with the name and the worth of the prior as attributes."""
+    """Return pseudo-counts with the name and the number of examples of the prior as attributes."""
     prior = concentration.rename("concentration")
     n = examples(prior)
     description = f"{name} prior, worth {n:.4g} examples"
