@@ -3,7 +3,7 @@ Renaming and adding classes of a ledger.
 
 The description of a classifier contains the classes of its first batch. It never changes, because
 its hash is the start of the chain. An entry with the encoding `CLASSES` renames classes and adds
-new ones. Each class keeps its position in the list, and an added class becomes the last:
+new ones. Each class keeps its position in the list, and an added class is appended to it:
 
     current classes = classes of the description, renamed and extended by each such entry in turn.
 

@@ -575,7 +575,7 @@ def _seal(connection):
 
 # Errors
 
-# Errors of the drivers. SQLAlchemy does not wrap errors that occur while a connection is opened.
+# Errors of the drivers, including errors of sqlite3 that SQLAlchemy does not wrap.
 DRIVER_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error, UnicodeError, MemoryError)
 _SIGNS_OF_DAMAGE = (
     "malformed",

@@ -3,7 +3,7 @@ Discounting of earlier batches: the current evidence after each batch of a serie
 
 With tables of counts y_1, y_2, ..., the current evidence after batch t is
 
-    n_t  =  forgetting * n_{t-1} + y_t          (all batches have full weight if it is 1), or
+    n_t  =  forgetting * n_{t-1} + y_t          (1: all batches have full weight), or
     n_t  =  y_{t-w+1} + ... + y_t               for a window of w batches.
 
 The prior is not discounted. In dynamic models, `forgetting` is called a discount factor.

@@ -269,7 +269,7 @@ def _key(first, event, number):
 
 
 def _is_silence(key):
-    """Return True if an alarm has the rule `silence`, whose incidents are separate."""
+    """Return True if an alarm is of the rule `silence`, whose incidents are separate."""
     return key[1] == SILENCE
 
 

@@ -155,7 +155,8 @@ class Ledger(Database):
     Raises
     ------
     ValueError
-        If the address is invalid, or the store is not a ledger, is damaged or has a newer version.
+        If the address is invalid, or the store is not a ledger, is damaged or requires a newer
+        version of the package.
     OSError
         If the database cannot be reached, is locked or is full.
 
@@ -680,7 +681,7 @@ def write_description(connection: sa.Connection, description: Description) -> No
 
 
 def _time_of_arrival(now, last):
-    """Return the arrival time of an entry, which is never earlier than that of the last one."""
+    """Return the arrival time of an entry, which is never earlier than the previous one."""
     return timestamp(now) if last is None else max(timestamp(now), last.recorded_at)
 
 
@@ -695,7 +696,7 @@ def _is_resent(connection, description, batch, counts, last):
     """
     Return True if a batch was recorded before the classes changed, and is sent again.
 
-    Such a batch has the classes of that time.
+    Such a batch still uses the classes of that time.
     """
     if not description.changes or isinstance(counts, np.ndarray):
         return False

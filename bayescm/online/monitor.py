@@ -123,7 +123,7 @@ class Monitor(LedgerClient):
         Prior pseudo-counts, for counts. The default prior if omitted. For item scores, the number
         of pseudo-items at each end of the scale; for multilabel examples, the number of
         pseudo-examples in each cell. The default of both is 0.5. Forecasts have a fixed prior: one
-        example spread over all bins, with correct forecasts.
+        example spread over all bins, with outcomes as forecast.
     forgetting : float, default 1
         Factor in (0, 1] by which each new batch multiplies the earlier evidence; see `update`.
     window : int, optional
@@ -348,7 +348,7 @@ class Monitor(LedgerClient):
 
         Use this method to import a history. Once it returns, all batches are in the store. If it
         raises an error or the process dies, each block is either stored as a whole or not at all.
-        Sending all batches again is then safe, because recorded ones are recognised.
+        It is then safe to send all batches again, because recorded batches are recognised.
 
         Parameters
         ----------
@@ -1221,7 +1221,7 @@ class Monitor(LedgerClient):
         rows = []
         for index, start, end, is_on in silences(arrived, limit, moment or now):
             name = names[index]
-            while name in newer:  # a correction takes the place of the batch that it corrects
+            while name in newer:  # a correction replaces the batch that it corrects
                 name = newer[name]
             last, duration = arrived[index], hours(end - arrived[index])
             rows.append(
@@ -1321,7 +1321,7 @@ class Monitor(LedgerClient):
 
     def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
         """
-        Mark alarms as seen, so that they do not count as new.
+        Mark alarms as seen, so that they are no longer new.
 
         Parameters
         ----------

@@ -254,7 +254,7 @@ def _distribution(measure, weights):
 
 @cache
 def _labels(size):
-    """Return zero counts for their labels, to avoid validating the same labels again."""
+    """Return zero counts, cached so that their labels are validated only once."""
     return as_labelled_counts(np.zeros((1, size, size)))
 
 

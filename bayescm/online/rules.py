@@ -34,7 +34,7 @@ forgetting, a window or a sampled posterior. The share depends on the type of th
 - Binned forecasts: ``rate`` divided by the number of limits (floors and tolerances), plus one for
   `change` if the forecasts are probabilities. V is 1.
 - Partly labelled batches and votes: ``rate`` divided between `change` and, if requested, `floor`.
-- Ratings and probabilities of three or more classes, which have floors only: ``rate``.
+- Ratings and probabilities of three or more classes, for which only floors are available: ``rate``.
 
 The rule `change` tests for a change of the predictions given the class. For item scores, it tests
 the distribution over the parts of the scale; for multilabel examples, the distribution of the

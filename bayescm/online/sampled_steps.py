@@ -1,8 +1,8 @@
 """
 Batches with a sampled posterior: ratings, votes, and probabilities of three or more classes.
 
-Their default posterior supports one sample of examples and takes up to one second, so every step
-has a separate posterior.
+The default posterior of such batches supports one sample of examples and takes up to one second, so
+every step has a separate posterior.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class SampledSteps(Posterior):
 
     @property
     def how(self) -> str:  # type: ignore[override]
-        """Method that makes the draws of the latest step."""
+        """Method used to sample the latest step."""
         return self.members[-1].how
 
     @cached_property

@@ -11,8 +11,8 @@ test set of the same size is within the interval computed from the first one. Th
 distribution is meant for this purpose, whereas the bootstrap interval is too short by a factor of
 the square root of two.
 
-The F1 and G-score in the paper refer to the *other* class, not the one named in its Table 1. With
-the named class, the averages of F1 differ from the published ones by up to 0.8; with the other
+The F1 and G-score in the paper refer to the *other* class, not to the class named in its Table 1.
+With the named class, the averages of F1 differ from the published ones by up to 0.8; with the other
 class, they differ by 0.02. In the column of averages, however, the G-score is the MCC.
 
 "figure 4" shows how often F1 takes each value in the second test set, compared with the draws based

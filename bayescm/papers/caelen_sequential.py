@@ -5,7 +5,8 @@ After every batch, the paper computes "10%" intervals of the MCC. It reports tha
 they contain the true value about 90% of the time, although 10% intervals should contain it 10% of
 the time. The published figure is reproduced if the interval refers to the MCC *of the next 100
 examples* (Algorithm 1) but is compared with the true MCC. As data accumulate, its centre approaches
-the true value, but its width remains that of 100 examples. This module includes both intervals.
+the true value, but its width remains the width for 100 examples. This module includes both
+intervals.
 
 The true value is computed, not simulated. The predictions of the forest and the class probability
 are functions on a square, which are integrated on a grid. Given the cell probabilities, the batches

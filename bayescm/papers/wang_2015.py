@@ -36,7 +36,7 @@ TABLES = ("2", "3", "4", "5", "6", "7", "8")
 
 # Tables 2 and 3: skewness of F1, which has a closed form.
 
-# Precision, recall and accuracy in the cases of Table 2, and b = TP + 1 in those of Table 3.
+# Precision, recall and accuracy in the cases of Table 2. For Table 3, `HITS` are b = TP + 1.
 RATES = (
     (0.5, 0.5, 0.5),
     (0.6, 0.5, 0.5),
@@ -78,8 +78,8 @@ def _cells_of_mode(mode, column):
     return float(b), (2 * (b - 1) + (5 - 2 * b) * mode - 2 * mode**2) / mode
 
 
-# Tables 4 to 8: cases 1 to 5 are the learners in the first block of the table, 6 to 10 those in the
-# second, and 11 to 15 those in the third.
+# Tables 4 to 8: cases 1 to 5 are the learners in the first block of the table, cases 6 to 10 the
+# learners in the second block, and cases 11 to 15 the learners in the third block.
 
 FEATURES = 5
 LEARNERS = ("tree", "logistic", "svm", "bayes", "knn")

@@ -262,7 +262,7 @@ _RANKINGS_IN_A_LINE = 3
 # Margins in inches of a panel of ranks, and size of a cell with its probability, at 10 points.
 _BESIDE_RANKS = 1.8
 _CELL = 0.38
-_RANK = 0.22  # size in inches of a cell whose rank has a tick
+_RANK = 0.22  # in wider cells (inches), every rank has a tick
 
 
 def plot_ranks(

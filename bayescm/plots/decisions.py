@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The y axis is limited by risks at a higher coverage than this, because those below are uncertain.
+# The limits of the y axis depend on risks at a coverage above this. Risks below it are uncertain.
 _SHARE = 0.05
 
 

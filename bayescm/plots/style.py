@@ -37,7 +37,7 @@ def color(i: int) -> Any:
     return [*colors, foreground()][i % MOST_COLORS]
 
 
-# Colours by name, the type of the argument ``colors`` of plots.
+# Type of the argument ``colors`` of plots: colours by name.
 Colors = Mapping[Any, Any] | None
 
 

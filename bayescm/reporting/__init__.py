@@ -67,10 +67,10 @@ def report(
     source : path, optional
         Source file of the evidence. The report states its name and SHA-256.
     checklist : {"stard", "tripod"}, optional
-        Guideline, STARD 2015 or TRIPOD+AI. The report then lists where each item is reported, or
-        that the authors must write it.
+        Guideline, STARD 2015 or TRIPOD+AI. For each item, the report states where it is reported,
+        or that the authors must report it.
     meta_analysis : bool, default False
-        Whether groups with two classes are studies of a diagnostic test. The report then uses
+        Whether groups with two classes are studies of a diagnostic test. If so, the report uses
         medical terms. It contains the table of studies, the typical study, the population mean and
         a new study, heterogeneity (I2, standard deviations, correlation, and effects of
         ``covariates=``), the summary ROC curve, and a forest plot. Groups are not ranked.

@@ -222,5 +222,5 @@ def _shuffle_test(counts, dim):
     shuffled = rng.multivariate_hypergeometric(sizes, wrong.sum(), _SHUFFLES, method="marginals")
     spread = ((shuffled - expected) ** 2 / expected).sum(axis=1)
     observed = ((wrong - expected) ** 2 / expected).sum()
-    # Slightly reduced, so that ties are counted despite rounding.
+    # The observed value is slightly reduced, so that ties are counted despite rounding errors.
     return (1 + (spread >= observed * (1 - 1e-9)).sum()) / (1 + _SHUFFLES)

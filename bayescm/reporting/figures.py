@@ -75,7 +75,7 @@ def _groups_together(counts, posterior, interval):
     )
     rows = f"{recall} and {specificity} of every group, the typical one, all of them and a new one."
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the plot says it has no curve
+        warnings.simplefilter("ignore", UserWarning)  # the plot states that it has no curve
         figure = bcm.plots.plot_sroc(counts, **options)
     return [
         Picture("sroc", space, figure),
@@ -114,7 +114,7 @@ def _parts(counts, measures, plain):
 
 
 def of_fit(tree, counts, measures, interval, posterior) -> Section:
-    """Plot the densities and the forest of a fit, and its chains if it was sampled."""
+    """Plot the intervals and densities of a fit, and its chains if it was sampled."""
     section = Section("Pictures")
     in_parts = partial(_in_parts, tree=tree, measures=measures, interval=interval)
     alt = "Interval of each measure."
@@ -129,7 +129,7 @@ def of_fit(tree, counts, measures, interval, posterior) -> Section:
 
 
 def _in_parts(name, alt, draw, *, tree, measures, interval, most):
-    """Split a plot of a fit into as many figures as its measures and members need."""
+    """Split a plot of a fit into as many figures as its measures and members require."""
     parts = _parts_of_fit(tree, list(measures), most)
     pictures = []
     for number, (part, some) in enumerate(parts, start=1):

@@ -96,8 +96,8 @@ class MetaAnalysisRecipe(Recipe):
         """
         Summary of unbounded measures, with equal tails and a median.
 
-        A ratio in a new study may range over orders of magnitude. Its mean is then dominated by the
-        largest values, and highest-density intervals start at 0. Equal-tailed intervals are
+        A ratio in a new study may range over orders of magnitude, so that its mean is dominated by
+        the largest values and highest-density intervals start near 0. Equal-tailed intervals are
         invariant to taking logarithms.
         """
         measures = [measure for measure in self.measures if _is_ratio(measure)]
@@ -125,7 +125,7 @@ class MetaAnalysisRecipe(Recipe):
         """Return the section on methods of computation, with numerical errors by measure."""
         table = pd.concat(self.tables, ignore_index=True)
         section = sections.computation(table, self.facts())
-        section.sentences.pop()  # a ratio would have the largest error
+        section.sentences.pop()  # the largest error would always be for a ratio
         worst = table.loc[table.groupby("measure", sort=False)["error"].idxmax()]
         errors = [
             f"{row['error']:.2g} of {display_name(row['measure'])} ({_ESTIMANDS[row['of']]})"

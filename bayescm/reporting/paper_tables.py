@@ -22,7 +22,7 @@ from bayescm.reporting.render import check_path
 from bayescm.reporting.word import table_alone
 from bayescm.validate import fail
 
-# More interval columns are too wide for a page: the upper level is then moved to rows.
+# With more interval columns, a table is too wide for a page, so the upper level is moved to rows.
 _MOST_COLUMNS = 5
 
 

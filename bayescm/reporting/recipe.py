@@ -255,7 +255,7 @@ class Recipe:
         return self.keywords.get("model") or default_model
 
     def cautions(self) -> Section:
-        """Return the cautions; here, those reported by the posterior."""
+        """Return the cautions reported by the posterior."""
         caution = self.table.attrs.get("caution")
         return cautions.section([caution] if caution else [])
 
@@ -1135,7 +1135,7 @@ class PartlyLabelledRecipe(Recipe):
         return [Section("Pictures", pictures=[Picture("forest", alt, figure)])]
 
     def facts(self) -> dict[str, Any]:
-        """Return the model, which has a specific prior."""
+        """Return the model, and that it defines its own prior."""
         return methods.of_counts(self.model(), None, self.random_seed)
 
     def cautions(self) -> Section:

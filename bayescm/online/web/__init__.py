@@ -24,10 +24,10 @@ def dashboard(
     Return the dashboard of a ledger as an ASGI application.
 
     Use this function to run the dashboard on a server that you manage; `serve` starts one. The
-    dashboard has a page of all classifiers and challenges (``/``), a page for each classifier with
-    its history and alarms (``/classifier?name=``), metrics for Prometheus (``/metrics``) and
-    ``/healthz``. All pages are rendered by the server. They load nothing from other hosts and run
-    no scripts.
+    dashboard consists of a page of all classifiers and challenges (``/``), a page for each
+    classifier with its history and alarms (``/classifier?name=``), metrics for Prometheus
+    (``/metrics``) and ``/healthz``. All pages are rendered by the server. They load nothing from
+    other hosts and run no scripts.
 
     Parameters
     ----------

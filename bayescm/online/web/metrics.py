@@ -50,7 +50,7 @@ class _Collector(Collector):
         mass = f"{100 * self._state.prob:.4g}%"
         meaning = "Posterior mean of each measure since the latest change, and the bounds of its "
         meaning += f"{mass} interval."
-        # All series of a family have the same labels, such as the system of votes.
+        # All series of a family must have the same label names, such as `system` for votes.
         parts = dict.fromkeys(["class", *[n for state in states for n in _parts(state.measures)]])
         labels = ["classifier", "measure", *parts, "bound"]
         family = GaugeMetricFamily("bayescm_measure", meaning, labels=labels)

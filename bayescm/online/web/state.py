@@ -46,7 +46,7 @@ class ClassifierState(NamedTuple):
 
     @property
     def caution(self) -> str:
-        """Caution about the measures, empty if there is none."""
+        """Caution about the measures, or an empty string."""
         return self.measures.attrs.get("caution", "")
 
     @property
