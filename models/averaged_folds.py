@@ -5,7 +5,7 @@ r"""Model for each fold of a cross-validation separately, with the measure avera
     \theta_k &\sim \mathrm{Dirichlet}(\lambda), \quad k = 1, \dots, M \\
     \text{counts}_k \mid \theta_k &\sim \mathrm{Multinomial}(n_k, \theta_k)
 
-Test matrix k of M has :math:`n_k` examples, and M counts the folds of all repeats.
+Test matrix k of M has :math:`n_k` examples, and M is the number of folds in all repeats.
 
 Parameters
 ----------
@@ -35,9 +35,9 @@ Use it to reproduce published intervals.
 When not to use it
 ------------------
 Do not use it for small folds, rare classes or near-perfect classifiers. Use `hierarchical_folds`.
-Every fold has its own prior, and together M priors shrink the estimate. With two pseudo-counts in
-each fold, ten folds add twenty examples at chance level. Near 1 the interval usually misses the
-true value.
+Every fold has its own prior, and together the M priors shrink the estimate. If the pseudo-counts of
+a fold sum to two, ten folds add twenty examples at chance level. If the true value is near 1, the
+interval usually misses it.
 
 Estimands
 ---------
@@ -54,7 +54,7 @@ the proportion of tested examples among tested and training examples (Nadeau and
 The keyword ``average`` has two other ways to average the same posteriors:
 
 * ``"independent"``: the mean of independent variables, :math:`\rho = 0`.
-* ``"mixture"``: the mixture of the posteriors, that is, one fold chosen at random.
+* ``"mixture"``: the mixture of the posteriors, that is, the posterior of a fold chosen at random.
 
 References
 ----------
@@ -86,7 +86,7 @@ def averaged_folds(
     ----------
     counts : xarray.DataArray
         Counts, dims ``(..., [repeat,] fold, actual, predicted)``. Optional scalar coordinates:
-        ``n_folds``, the number of folds of one cross-validation if it is not the length of
+        ``n_folds``, the number of folds of one cross-validation if it differs from the length of
         ``fold``. ``test_share`` and ``train_size``, the shares of the examples in a test set and in
         a training set.
     concentration : float, array_like, xarray.DataArray or callable, optional

@@ -8,8 +8,8 @@ r"""Model for ROC curves from few examples whose scores are normal in each of tw
     \text{positives} &\sim \mathrm{Binomial}(n, \pi) \\
     x_i \mid \text{class } c &\sim \mathrm{Normal}(\mu_c, 1 / \tau_c)
 
-Class c is negative (0) or positive (1), :math:`x_i` is the score of one of n examples, and the
-gamma distribution has a shape and a rate.
+Class c is negative (0) or positive (1), :math:`x_i` is the score of one of n examples, the gamma
+distribution has a shape and a rate, and the normal distribution a mean and a variance.
 
 Parameters
 ----------
@@ -46,7 +46,8 @@ When not to use it
 ------------------
 * The scores are not normal: results are then confidently wrong, especially in the tails. Use
   `scores`, which relies on their order only, and compare both.
-* Classifiers are compared on the same examples: here they are independent. Use `scores`.
+* Classifiers are compared on the same examples: this model treats them as independent. Use
+  `scores`.
 
 Estimands
 ---------

@@ -1,4 +1,4 @@
-r"""Model for the confusion matrices of cells of several attributes, such as sex by age by site.
+r"""Model for the confusion matrices of the cells of several attributes, such as sex, age and site.
 
 .. math::
 
@@ -50,7 +50,8 @@ When not to use it
 ------------------
 * There is one attribute: use `hierarchical_groups`.
 * One attribute is nested in another, such as patients in sites.
-* A single cell that is unlike its levels must be found: it is shrunk if it has few examples.
+* You look for a single cell that differs from the prediction of its main effects: such a cell is
+  shrunk if it has few examples.
 
 Estimands
 ---------
@@ -60,18 +61,18 @@ Estimands
 Notes
 -----
 With C > 2 classes a matrix has :math:`C^2 - 1` such rates. The first are the class shares, last
-class first: the share of a class among the classes that remain. Then, row by row, come the accuracy
-and the share of each kind of error among the errors that remain. The order of many classes
-therefore matters a little.
+class first: the share of a class among the classes that remain. Then, row by row, come the recall
+and the share of each kind of error among the errors that remain. The order of more than two classes
+therefore has a small effect.
 
 An attribute with numeric labels, such as age, may be ``smooth``. Its main effect is then a slope
 and a curve, :math:`\tau_a u_a z + \tau'_a \sum_k u_{a, k} b_k(z)`, with separate scales, for the
-standardised level :math:`z`. The curve's second derivative is constant between knots, and there are
-at most seven knots. It is 0 beyond the observed values, so that the effect continues as a straight
-line.
+standardised level :math:`z`. The second derivative of the curve is constant between knots (at most
+seven). Beyond the observed values, the second derivative is 0, so that the effect continues as a
+straight line.
 
-Special cases: with :math:`\omega = 0` the logits are sums of main effects. With :math:`\tau_a = 0`
-the cells are unordered groups, shrunk towards one common mean.
+Special cases: with :math:`\omega = 0` the logits are sums of main effects. If every :math:`\tau_a`
+is 0, the cells are unordered groups, shrunk towards one common mean.
 
 The model is not conjugate. The direct posterior integrates the effects out by Laplace's method and
 quadrature, and corrects the result by importance weights. The PyMC model is non-centred.
@@ -104,8 +105,8 @@ def crossed_groups(
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts, dims ``(..., actual, predicted)``. Each leading dim is an attribute. A cell may be
-        empty.
+        Counts, dims ``(..., actual, predicted)``. Each leading dimension is an attribute. A cell
+        may be empty.
     concentration : float, array_like or xarray.DataArray, optional
         Prior pseudo-counts of the matrix in the middle of the attributes, > 0: one number or shape
         ``(C, C)``. Default: ``2 / C**2``.
@@ -200,7 +201,7 @@ def _terms(counts, smooth):
 
 
 def _curve(levels, examples, most=6):
-    """Return the slope and the curve (level, 1 + K) at numeric levels, with or without examples."""
+    """Return the columns of the slope and the curve (level, 1 + K) at numeric levels."""
     share = examples / examples.sum()
     middle = share @ levels
     z = (levels - middle) / np.sqrt(share @ (levels - middle) ** 2)

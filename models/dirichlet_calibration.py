@@ -33,8 +33,8 @@ Use it for the full calibration error, and to estimate how much a recalibration 
 
 When not to use it
 ------------------
-* There are more than about twenty classes, because the model has a row and a column for each. Look
-  at each class against the rest, or at the highest probability. Both use the smooth curves of
+* There are more than about twenty classes, because b has a row and a column for each class.
+  Evaluate each class against the rest, or the highest probability. Both use the smooth curves of
   `calibration`.
 * The calibration is not linear in the logarithms of the forecast: this model does not detect bends.
 
@@ -49,7 +49,7 @@ If :math:`\alpha`, :math:`\beta` and :math:`\sigma` are 0, the forecasts are per
 
 The logarithms are centred over the classes, then over the examples, and divided by their standard
 deviation. A forecast of exactly 0 is moved to one standard deviation of the logarithms below the
-smallest other one.
+logarithm of the smallest other forecast.
 
 The model is not conjugate. The direct posterior uses Laplace's approximation at each scale of a
 grid, corrected by importance weights. With importance weights, ``curve`` is moved to the class

@@ -44,7 +44,8 @@ The posterior is conjugate: :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`.
 consists of three independent beta distributions: prevalence, recall and specificity.
 
 If a label marks abstentions (the coordinate ``abstain``), it is not an actual class, and its row is
-empty. The Dirichlet distribution then covers the other cells, and C counts the actual classes only.
+empty. The Dirichlet distribution then covers the other cells, and C is the number of actual
+classes.
 
 References
 ----------

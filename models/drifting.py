@@ -10,7 +10,7 @@ r"""Model for batches over time whose prevalence, recall and specificity drift.
         + \mathrm{drift}_r\, \varepsilon_{tr}, \qquad t > 1 \\
     \mathrm{hits}_{tr} &\sim \mathrm{Binomial}(\mathrm{trials}_{tr}, \pi_{tr})
 
-The rates r are the prevalence, the recall and the specificity. Batch t has these numbers:
+The rates r are the prevalence, the recall and the specificity. In batch t, the hits and trials are:
 
 +-------------+----------------+-----------+
 | rate        | hits           | trials    |
@@ -56,13 +56,13 @@ drift of 0.1 changes a recall of 0.9 by about 0.009 from one batch to the next.
 
 When not to use it
 ------------------
-* To look for one abrupt change: ``bayescm.online`` has the Bayes factor of a change.
+* To look for one abrupt change: ``bayescm.online`` computes the Bayes factor of a change.
 * For groups without an order: use `hierarchical_groups`.
 
 Estimands
 ---------
 * ``theta``, ``of="parameter"``: the measure in each batch, given all batches (smoothed). With
-  ``filtered=True`` the direct posterior uses only the batches up to it.
+  ``filtered=True``, the direct posterior uses only this batch and the earlier ones.
 * ``theta``, ``of="predictive"``: the measure in each batch on a test set of ``n`` examples.
 
 Notes

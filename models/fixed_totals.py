@@ -6,7 +6,7 @@ r"""Model for confusion matrices whose class totals are fixed by the design.
     \theta_{ij} &= \pi_i \, r_{ij} \\
     \text{counts}_i \mid r_i &\sim \mathrm{Multinomial}(n_i, r_i)
 
-Row i of the matrix has the :math:`n_i` examples of class i, of C classes.
+Row i of the matrix contains the :math:`n_i` examples of class i. There are C classes.
 
 Parameters
 ----------
@@ -48,8 +48,8 @@ The rows are conjugate:
 independent of each other and of the prevalence.
 
 The class totals carry no information about the prevalence, so its posterior equals its prior. By
-default it is the sample's own: results then hold for a population with the composition of the test
-set.
+default, the prevalence of the sample is treated as known, so that results apply to a population
+with the composition of the test set.
 
 References
 ----------

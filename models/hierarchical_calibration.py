@@ -35,15 +35,15 @@ Parameters
 When to use it
 --------------
 Use it to validate a prediction model at several hospitals, in several countries or years (Riley et
-al. 2016). An interval that ignores the sites is too short, and a small site alone says little.
-Sites are shrunk towards each other, the small ones most.
+al. 2016). An interval that ignores the sites is too short, and a small site alone provides little
+information. Sites are shrunk towards each other, the small ones most.
 
 When not to use it
 ------------------
 * There are fewer than about five sites: the spreads then depend more on their priors than on the
   sites.
-* The curve of a site bends: here it is a straight line on the log odds. Use `calibration` for one
-  site at a time.
+* The curve of a site bends: this model assumes a straight line on the log-odds scale. Use
+  `calibration` for one site at a time.
 
 Estimands
 ---------
@@ -57,15 +57,15 @@ Notes
 -----
 Every site has its own logistic recalibration (Cox 1958), with the slope :math:`1 + \beta_g / s`,
 ``calibration_slope``. If :math:`\alpha_g` and :math:`\beta_g` are 0, the forecasts are perfectly
-calibrated at site g. The slope of a site with examples of one class, or with equal forecasts, comes
-from the other sites.
+calibrated at site g. The slope of a site with examples of one class, or with equal forecasts, is
+estimated mainly from the other sites.
 
 Special cases: with spreads of 0 all sites are one sample. With infinite spreads each site is
 estimated separately.
 
 The model is not conjugate. The direct posterior uses Laplace's approximation at each pair of
-spreads of a grid, with importance weights for each site and for all together. Forecasts of exactly
-0 and 1 are moved to one standard deviation beyond the other log odds. The PyMC model is
+spreads of a grid, with importance weights for each site and for all sites together. Forecasts of
+exactly 0 and 1 are moved to one standard deviation beyond the other log odds. The PyMC model is
 non-centred.
 
 References

@@ -10,8 +10,8 @@ r"""Model for the difference between two classifiers cross-validated on several 
     x_{ir} &= \delta_i + e_{ir}, \qquad
         e_i \sim \mathrm{Normal}(0,\; \sigma_i^2\,((1 - \rho) I + \rho J))
 
-Here :math:`x_{ir}` is the difference of the two results in run r on data set i. I is the identity
-matrix, J the matrix of ones, and the gamma distribution has a shape and a rate.
+Here :math:`x_{ir}` is the difference between the two results in run r on data set i. I is the
+identity matrix, J the matrix of ones, and the gamma distribution has a shape and a rate.
 
 Parameters
 ----------
@@ -64,15 +64,15 @@ observed ``mean`` of :math:`n_i` runs is StudentT(:math:`n_i - 1, \delta_i`) wit
 :math:`\text{sd}_i \sqrt{1 / n_i + \rho / (1 - \rho)}`. If all runs of a data set are equal, this
 scale is set to s / 1000.
 
-The Student t distribution makes the location robust: a data set that is unlike the others does not
-move it.
+The Student t distribution makes the location robust: a data set that is unlike the others has
+little influence on it.
 
 Corani et al. (2017) use flat priors of the location and the spread, and a gamma prior of the
 degrees of freedom with unknown parameters. Here there are at least two degrees of freedom, so that
 differences have a variance.
 
-Special cases: with a spread of 0 all data sets have one difference. With an infinite spread each
-data set is estimated separately.
+Special cases: with a spread of 0 all data sets have the same difference. With an infinite spread
+each data set is estimated separately.
 
 The model is not conjugate. The direct posterior integrates each :math:`\delta_i` out, and uses a
 grid of location, spread and degrees of freedom.
@@ -148,7 +148,7 @@ def hierarchical_differences(results: xr.Dataset, *, scale: float | None = None)
 
 
 def _rows(differences, results, scale):
-    """Return mean, standard error, degrees of freedom and scale for data sets with both results."""
+    """Return mean, standard error, degrees of freedom and scale of data sets with 2+ runs."""
     number = (~np.isnan(differences)).sum(-1)
     differences, number = differences[number > 1], number[number > 1]
     rho = float(results["test_share"])

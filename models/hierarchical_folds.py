@@ -13,7 +13,7 @@ r"""Model for the folds of a cross-validation, partially pooled, with common eff
     \text{counts}_{ki} \mid \eta &\sim \mathrm{Multinomial}(n_{ki}, \mathrm{softmax}(\eta_{ki}))
 
 Fold k has :math:`n_{ki}` test examples of class i, :math:`n_i` in all folds, and K is the number of
-folds. Row :math:`r_i` has the probabilities of the predicted labels j of a typical trained
+folds. Row :math:`r_i` contains the probabilities of the predicted labels j of a typical trained
 classifier. A training set changes it in two ways:
 
 * It moves the *threshold* (:math:`c_j + c_{kj}`): label j is predicted more often for all classes,
@@ -87,7 +87,7 @@ When not to use it
 Estimands
 ---------
 * ``theta_expected``, ``of="parameter"``: the mean of the measure over training sets of this size.
-  It is the mean over the dim ``training``, with equal weights.
+  It is the mean over the dimension ``training``, with equal weights.
 * ``theta_fold``, ``of="finite"``: the mean of the measure over the trained classifiers of these
   folds, without the random variation of their test examples.
 * ``theta_fold``, ``of="fold"``: the measure of each of these classifiers.
@@ -97,21 +97,22 @@ Estimands
 Notes
 -----
 **Why the common effects have fixed sizes.** Folds share training data or examples. No single
-cross-validation shows how much this moves all of them together (Bengio and Grandvalet 2004). These
-effects make intervals that ignore them too short. The common separation :math:`a` is the luck of
-the examples: it makes the tests look better or worse than the classifiers are. So it is part of the
-likelihood but not of ``theta_fold``.
+cross-validation shows how much this moves all of them together (Bengio and Grandvalet 2004).
+Intervals that ignore these effects are too short. The common separation :math:`a` represents luck
+in the sampling of the examples, which makes all classifiers look better or worse than they are. It
+is therefore part of the likelihood but not of ``theta_fold``.
 
 **Units.** With two classes, :math:`u^2 = 1/n_1 + 1/n_0` is the variance of a log ratio of class
 totals. A threshold adds to the logit of the recall and subtracts from the logit of the specificity.
-A separation adds to both. Training sets move a smooth learner by an order of :math:`u`. They move a
-learner with hard choices, such as the splits of a tree, by an order of :math:`u^{2/3}` (cube-root
-asymptotics, Bühlmann and Yu 2002). With more classes, the median prevents that one tiny class
-determines u.
+A separation adds to both. Training sets move a smooth learner by an amount of order :math:`u`. They
+move a learner with hard choices, such as the splits of a tree, by an amount of order
+:math:`u^{2/3}` (cube-root asymptotics, Bühlmann and Yu 2002). With more classes, the median
+prevents one tiny class from determining u.
 
-**Class totals.** They are fixed by stratification: rows, not cells, are modelled, and the measure
-is for a population with the composition of the sample. If the coordinate ``fixed_totals`` is False,
-the class shares are unknown, and the random totals move the threshold by :math:`\epsilon_j`.
+**Class totals.** By default, they are treated as fixed by stratification: rows, not cells, are
+modelled, and the measure is for a population with the composition of the sample. If the coordinate
+``fixed_totals`` is False, the class shares are unknown, and the random totals move the threshold by
+:math:`\epsilon_j`.
 
 **Examples in groups.** With the coordinates ``design_effect`` and ``totals_effect``, the likelihood
 is raised to the power 1 / ``design_effect``. The design effect also divides the class totals in
@@ -120,15 +121,17 @@ the prior of the prevalence.
 
 **The centre.** The posterior of :math:`r` already contains the effects that the folds have in
 common and the mean of the separate effects. If ``theta_expected`` also used the full variance of
-these effects, they would count twice. The expected measure would be too low if folds differ much.
-So their variance is subtracted, `CENTRING` times. To second order, the posterior mean is then the
-mean of the measure over the folds.
+these effects, they would be counted twice, and the expected measure would be too low if folds
+differ much. The variance that the posterior of :math:`r` contains is therefore subtracted
+`CENTRING` times. To second order, the posterior mean is then the mean of the measure over the
+folds.
 
 **Repeats** test the same examples again. The likelihood is raised to the power :math:`\omega`
-(`repeat_weight`), so that all repeats together count as many examples as their agreement implies.
-But each repeat trains anew and shows the spread of the thresholds. This information, which the
-power would hide, is one more observation. It is the variance over the folds of a repeat of the
-number of predictions j, summed over j:
+(`repeat_weight`), so that all repeats together are weighted as the number of examples that their
+agreement implies. Each repeat also trains new classifiers, which shows the spread of the
+thresholds. The power would hide this information, so it is added as one more observation. This is
+the variance, over the folds of a repeat, of the number of predictions j, summed over j and averaged
+over the repeats:
 
 .. math::
 
@@ -140,8 +143,8 @@ S is the multinomial covariance of these numbers at the observed rates, R the nu
 K the number of folds of one repeat.
 
 **Halves.** Disjoint halves share no training data, so they show effects that the folds have in
-common. Their variance is one more observation of the same form, with the covariance of a half. It
-has :math:`0.6 \sigma_l^2 + 3 / n_l` instead of :math:`(1 - \rho_c) \sigma_l^2`. For R halvings,
+common. Their variance is one more observation of the same form, with the covariance of a half. In
+m, :math:`0.6 \sigma_l^2 + 3 / n_l` replaces :math:`(1 - \rho_c) \sigma_l^2`. For R halvings,
 :math:`\nu` is divided by :math:`1 + (R - 1) / 20`. The scale of the spread is then 0.8,
 :math:`\rho_c` is unknown, and :math:`\sigma_a^2 = (0.8\, u_T)^2 + 0.04\, \tau^2`.
 
@@ -149,7 +152,8 @@ has :math:`0.6 \sigma_l^2 + 3 / n_l` instead of :math:`(1 - \rho_c) \sigma_l^2`.
 Measurements are in ``docs/background/hierarchical-folds.md`` and ``docs/background/halves.md``.
 
 The model is not conjugate. The direct posterior is a quadrature. The PyMC model is non-centred. If
-the likelihood is raised to a power, the tree of ``bayescm.fit`` has no log likelihood.
+the likelihood is raised to a power, the tree returned by ``bayescm.fit`` contains no log
+likelihood.
 
 References
 ----------
@@ -173,37 +177,39 @@ from numpy.typing import ArrayLike
 # bayescm/posteriors/hierarchical_folds.py has copies of these constants, and models/paired_folds.py
 # has copies of the ones it uses. A test compares them.
 
-# Derived. How many times the variance of the effects that the posterior of the rates contains is
-# subtracted from the variance of the effects of training. Let f'' be the curvature of the measure.
-# The measure at the rates of the folds is f'' / 2 times this variance above the measure at the
-# typical rates. Averaging over the posterior adds the same amount again. So it is subtracted twice.
+# Derived. The posterior of the rates already contains a part of the variance of the effects of
+# training. This part is subtracted from the full variance, CENTRING times. Let f'' be the second
+# derivative of the measure. The measure at the rates of the folds exceeds the measure at the
+# typical rates by f'' / 2 times this part. Averaging over the posterior adds the same amount again,
+# so the part is subtracted twice.
 CENTRING = 2.0
 
 # Measured on about fifty combinations of learner, data set, size and number of folds
 # (docs/background/one-cross-validation.md). Standard deviation of the separations, in units of u.
-# The error beyond the binomial one is 0.2 to 1.3 u**2 and hardly depends on the learner.
+# The variance beyond the binomial variance is 0.2 to 1.3 u**2 and hardly depends on the learner.
 SEPARATION = 1.0
 # Measured with halves (docs/background/halves.md). Variance of the thresholds at half the size of
-# the data, relative to the full size.
+# the data, relative to the variance at the full size.
 HALF_RATE = 0.6
-# Measured with halves. Further variance between halves beyond the binomial one, in units of u**2.
-# It is positive because lucky examples in one half are missing in the other.
+# Measured with halves. Further variance between halves beyond the binomial variance, in units of
+# 1 / n_j. It is positive because lucky examples in one half are missing in the other.
 HALF_NOISE = 3.0
 
 # The next two constants were tuned on coverage, as one compromise over the 27 cases of Wang and Li
 # (docs/results/folds.csv) and 19 others (docs/background/hierarchical-folds.md).
 # Scale of the spread of the thresholds, in units of u**(2/3). Its half-Student-t prior has 2
-# degrees of freedom (``nu=2``), chosen on the same and further cases over 4 with a larger scale.
+# degrees of freedom (``nu=2``), which were preferred to 4 with a larger scale on the same and
+# further cases.
 SPREAD = 0.3
 # Share of the variance of the thresholds that all folds have in common.
 THRESHOLD_RHO = 0.4
 # The next three constants were tuned on further cases (docs/background/hierarchical-folds.md). They
-# are for the variance of the separation over repeats, in units of its binomial variance.
+# describe the variance of the separation over repeats, in units of its binomial variance.
 # Mean of its prior.
 DISAGREEMENT = 0.4
 # Number of repeats that this prior is worth.
 PRIOR_REPEATS = 4
-# Largest value used, so that repeats never count as independent test sets.
+# Largest value used, so that repeats are never treated as independent test sets.
 MOST_DISAGREEMENT = 0.9
 # The next four constants were tuned on coverage with halves (docs/background/halves.md).
 # Scale of the spread of the thresholds with halves, in units of u**(2/3).
@@ -212,11 +218,11 @@ SPREAD_WITH_HALVES = 0.8
 SEPARATION_WITH_HALVES = 0.8
 # Share of the variance of the thresholds that is added to the variance of the separations.
 SEPARATION_OF_SPREAD = 0.04
-# Many halvings of one sample are worth at most this number of independent samples.
+# Many halvings of one sample are weighted as at most this number of independent samples.
 HALF_REPEATS = 20.0
 
 # Numerical. Smallest variance between folds, relative to the variance for equal classifiers. Folds
-# of equal counts have variance 0, at which a scaled chi-squared density is infinite or zero.
+# with equal counts have variance 0, at which a scaled chi-squared density is infinite or zero.
 LEAST_VARIANCE = 1e-3
 
 
@@ -244,21 +250,21 @@ def hierarchical_folds(
         ``2 / C**2``.
     spread : float or callable, optional
         Spread of the thresholds between training sets. A number is the scale of its half-Student-t
-        prior with 2 degrees of freedom, in units of u^(2/3). Default: 0.3, with halves 0.8. A
+        prior with 2 degrees of freedom, in units of u^(2/3). Default: 0.3, or 0.8 with halves. A
         function from a name to a PyMC variable is another prior, on the logit scale:
         ``lambda name: pm.HalfNormal(name, 0.25)``.
     separation : float or callable, optional
-        Spread of the separations. A number is the spread itself, in units of u. Default: 1, with
-        halves at least 0.8. A function from a name to a PyMC variable is a prior, on the logit
+        Spread of the separations. A number is the spread itself, in units of u. Default: 1, or at
+        least 0.8 with halves. A function from a name to a PyMC variable is a prior, on the logit
         scale.
     rho : float, optional
         Correlation between folds of the effects of training, in [0, 1). Default: 0.4 for the
-        threshold, unknown with halves, and 1 minus the test share for the separation.
+        threshold (unknown with halves), and 1 minus the test share for the separation.
     fixed_totals : bool, optional
         Whether the design fixed the class totals. Default: the coordinate of `counts`, else True.
     prevalence : float, array_like or callable, optional
-        Share of each actual class, as in `fixed_totals`. With two classes, the share of the last
-        one.
+        Share of each actual class, as in `fixed_totals`. A single number is the share of the last
+        of two classes.
     halves : xarray.DataArray, optional
         Counts of classifiers trained on disjoint halves, each tested on the other half, dims
         ``(..., repeat, half, actual, predicted)``.
@@ -370,7 +376,7 @@ def _moved(rates, columns, diagonal, classes):
 
 
 def _median(values, classes):
-    """Return the median over the classes, which a tiny class does not change."""
+    """Return the median over the classes, which a single tiny class hardly changes."""
     ordered = pm.math.sort(values, axis=-1)
     return (ordered[..., (classes - 1) // 2] + ordered[..., classes // 2]) / 2
 
@@ -476,10 +482,10 @@ def fold_variance(cells, repeats):
 def repeat_weight(cells, repeats):
     """Return the power of the likelihood of repeated cross-validations, shape (...).
 
-    Repeats that agree are worth no more than one of them. Repeats that differ as much as
-    independent test sets are worth as much as these. The power in between is estimated from the
-    mean logit of the rates, which a threshold does not change. Its variance over the repeats, in
-    units of its binomial variance, has a weak prior at `DISAGREEMENT`.
+    Repeats that agree are together weighted as one repeat. Repeats that differ as much as
+    independent test sets are weighted as independent test sets. The power in between is estimated
+    from the mean logit of the rates, which a threshold does not change. Its variance over the
+    repeats, in units of its binomial variance, has a weak prior with mean `DISAGREEMENT`.
     """
     tables = cells.reshape(*cells.shape[:-3], repeats, -1, *cells.shape[-2:]).sum(-3)
     n, right = tables.sum(-1), np.diagonal(tables, axis1=-2, axis2=-1)
@@ -515,7 +521,7 @@ def _effects(counts):
     effect = counts.coords.get("design_effect", 1.0)
     effect = np.asarray(effect, float)
     if effect.ndim:
-        # Each classifier has its own effect. Align it with the dims of the counts.
+        # Each classifier has its own effect. Align it with the dimensions of the counts.
         dims = counts.dims[:-3]
         axis = dims.index(counts.coords["design_effect"].dims[0])
         effect = effect.reshape([-1 if i == axis else 1 for i in range(len(dims))])

@@ -87,15 +87,16 @@ Parameters
 
 When to use it
 --------------
-Use it if examples come in groups whose members share something. An interval that ignores the groups
-is too short, and the unweighted mean over groups wastes the large ones.
+Use it if examples come in groups, such as sites or patients, and examples of the same group are
+alike. An interval that ignores the groups is too short, and an unweighted mean over groups wastes
+information from large groups.
 
 When not to use it
 ------------------
 * Folds of a cross-validation: use `hierarchical_folds`.
 * Pairs of classifiers on the same examples: use `paired_outcomes`.
-* A few groups may be unlike all others, and these must be found: use `robust_groups`.
-* Fewer than five groups: the spread then depends more on its prior than on the groups.
+* A few groups may be outliers, which must be identified: use `robust_groups`.
+* There are fewer than five groups: the spread then depends more on its prior than on the groups.
 
 Estimands
 ---------
@@ -138,15 +139,15 @@ groups. For the specificity they are conditional on the recall. Then
     \text{effect}_g \sim \mathrm{Normal}(\kappa_g m, s^{2 \kappa_g}), \qquad
     \text{logit}_g = m + s \, (\text{effect}_g - \kappa_g m) / s^{\kappa_g},
 
-which is the same model for every :math:`\kappa_g` in [0, 1]. With 0 the effects are standardised,
-which suits small or similar groups. With 1 they are the logits, which suits groups with many
-examples.
+which is the same model for every :math:`\kappa_g` in [0, 1]. With :math:`\kappa_g = 0` the effects
+are standardised, which suits small or similar groups. With :math:`\kappa_g = 1` the effects are the
+logits, which suits groups with many examples.
 
 The model uses :math:`\kappa_g = I_g / (I_g + 1 / \hat s^2)`, the weight of the group itself in its
 posterior mean under normality. :math:`I_g` is the information of its counts about the logit.
 :math:`\hat s^2` is the estimate of DerSimonian and Laird (1986), times (G - 5) / (G - 1) for G
-groups, and at least 0. The factor prevents divergences with few groups, because a small spread then
-remains possible for any estimate.
+groups, and at least 0. The factor prevents divergences with few groups, because a small spread
+remains possible in this case, whatever the estimate is.
 
 References
 ----------
@@ -199,7 +200,7 @@ def hierarchical_groups(
     spread : float or callable, default 1
         Scale of the half-normal prior of the standard deviations between groups, on the logit
         scale. A function from a name to a PyMC variable is another prior, for example
-        ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``. Its dim is
+        ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``. Its dimension is
 
         * ``rate`` with two classes: prevalence, recall, specificity;
         * ``part`` with more: the class shares, then the accuracy of each class, then the errors of
@@ -299,7 +300,7 @@ def _two_classes(data, weight, spread, shift, prevalence, lead):
     logits = _group_logits(means, spread[..., None, :], rho[..., None], _centring(data), lead)
     dims = (*lead, "group", "actual", "predicted")
     pm.Deterministic("theta_group", _table(logits, prevalence), dims=dims)
-    # The examples of a group have its own prevalence, also if `prevalence` is known.
+    # The counts of a group follow the prevalence of this group, even if `prevalence` is known.
     theta = _table(logits, None)
     shape = data.shape
     cells = data.reshape((*shape[:-2], 4))

@@ -47,7 +47,7 @@ When not to use it
 ------------------
 * The design fixed the class totals: use `fixed_totals`.
 * There are two classes: use `dirichlet_multinomial`.
-* A class that is far worse than the others must be found: it is shrunk towards them.
+* You look for a class that is far worse than the others: such a class is shrunk towards them.
 
 Estimands
 ---------
@@ -93,7 +93,7 @@ def hierarchical_rows(
         function from a name to a PyMC variable is another prior:
         ``lambda name: pm.HalfCauchy(name, 0.5)``.
     errors : float, default 1
-        Prior pseudo-counts of the errors of a class, in total.
+        Sum of the prior pseudo-counts of the errors of a class.
 
     Returns
     -------

@@ -7,8 +7,8 @@ r"""Model for the confusion matrix of a population, from a sample with importanc
     \text{effective} \mid \phi &\sim \mathrm{Multinomial}(m, \phi)
 
 The weight of an example is inversely proportional to its probability of being sampled. Cell c has
-the weighted count :math:`\text{counts}_c` and is worth :math:`\text{effective}_c` examples, m in
-all cells.
+the weighted count :math:`\text{counts}_c` and the effective number of examples
+:math:`\text{effective}_c`, with the sum m over all cells.
 
 Parameters
 ----------
@@ -36,8 +36,8 @@ The weights are importance or sampling weights.
 When not to use it
 ------------------
 * A weight is the number of examples that a row represents: use `dirichlet_multinomial`.
-* The weights vary by a factor of hundreds: too few examples then decide, and the interval of any
-  method is too short. Collect a larger sample.
+* The weights vary by a factor of hundreds: too few examples then dominate the result, and the
+  interval of any method is too short. Collect a larger sample.
 
 Estimands
 ---------
@@ -48,9 +48,10 @@ Notes
 -----
 The posterior of :math:`\phi` is conjugate: :math:`\mathrm{Dirichlet}(\lambda + \text{effective})`.
 
-Examples of a cell differ in weight, so they are worth fewer examples than they are. The coordinate
-``effective`` has this number for each cell. A cell without examples has the mean weight of its
-actual class. Effective counts need not be integers. The likelihood extends the multinomial to them.
+Examples of a cell differ in weight, so that their effective number is smaller than their number.
+The coordinate ``effective`` contains the effective number for each cell. A cell without examples is
+given the mean weight of its actual class. Effective counts need not be integers. The likelihood
+extends the multinomial to them.
 
 References
 ----------
@@ -76,7 +77,7 @@ def importance_weighted(
     ----------
     counts : xarray.DataArray
         Weighted counts, dims ``(..., actual, predicted)``. The coordinate ``effective``, with the
-        same dims, is the number of examples that each cell is worth.
+        same dimensions, is the effective number of examples in each cell.
     concentration : float, array_like or xarray.DataArray, optional
         Prior pseudo-counts of the cells of the sample, > 0: one number, or shape ``(..., C, C)``.
         Default: ``2 / C**2``.
@@ -149,7 +150,7 @@ def _multinomial(n, p, size=None):
 
 
 def _mean_weights(counts, effective):
-    """Return the mean weight of the examples in each cell. An empty cell has its row's mean."""
+    """Return the mean weight in each cell. An empty cell has the mean of its row or matrix."""
     total, size = (table.sum((-2, -1), keepdims=True) for table in (counts, effective))
     whole = np.broadcast_to(total / size, counts.shape)
     total, size = (table.sum(-1, keepdims=True) for table in (counts, effective))

@@ -31,8 +31,8 @@ Parameters
 When to use it
 --------------
 Use it to find out how far slices of the same items are apart, and which slice is worst. The largest
-of many noisy means is too large. Each slice needs about ten items, so that its standard error is
-known and its mean is nearly normal.
+of many noisy means overestimates the true mean of its slice. Each slice needs about ten items, so
+that its standard error is well estimated and its mean is nearly normal.
 
 When not to use it
 ------------------
@@ -48,10 +48,10 @@ Notes
 The model is not conjugate, but it is normal given :math:`\tau`. The direct posterior integrates
 :math:`\tau` out on a grid.
 
-The direct posterior supports any measure of item scores, attempts and several labels, and several
-systems on the same items. For attempts and labels it pools the values on the arcsine square-root
-scale. There the standard error of a proportion does not depend on its value. This PyMC model
-describes the mean score of one system.
+The direct posterior supports any measure of item scores, attempts and multilabel evidence, and
+several systems on the same items. For attempts and multilabel evidence, it pools the values on the
+arcsine square-root scale. On this scale, the standard error of a proportion does not depend on its
+value. This PyMC model describes the mean score of one system.
 
 References
 ----------
@@ -74,14 +74,14 @@ def item_score_slices(
     Parameters
     ----------
     evidence : xarray.Dataset
-        ``item_score`` (item) of one system, and ``slice_<dim>`` (item), the index of the slice
-        of each item along one dim. Optional: ``lowest`` and ``highest``, the ends of the range.
+        ``item_score`` (item) of one system, and ``slice_<dim>`` (item), the index of the slice of
+        each item along one dimension. Optional: ``lowest`` and ``highest``, the ends of the range.
     spread : float or callable, default 0.5
         Scale of the half-normal prior of the standard deviation between slices, relative to the
         range. Without a range, relative to twice the standard deviation of all scores. A function
         from a name to a PyMC variable is another prior of this standard deviation.
     concentration : float, default 0.5
-        Pseudo-items at each end of the range, in every slice.
+        Number of pseudo-items at each end of the range, in every slice.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def item_score_slices(
 
 
 def _dirichlet_mean(score, ends, concentration):
-    """Return mean and sd of the mean score: a Dirichlet process with these scores and ends."""
+    """Return mean and sd of the mean score, under a Dirichlet process with scores and ends."""
     score = np.concatenate([score, ends])
     weight = np.concatenate([np.ones(len(score) - len(ends)), np.full(len(ends), concentration)])
     mean = weight @ score / weight.sum()

@@ -1,4 +1,4 @@
-r"""Model for item scores of any distribution, such as nDCG, rubric marks or Dice coefficients.
+r"""Model for item scores of any distribution, such as nDCG, rubric ratings or Dice coefficients.
 
 .. math::
 
@@ -31,23 +31,23 @@ Parameters
 
 When to use it
 --------------
-Use it for one number per item. Examples are nDCG or reciprocal rank of queries, marks on a rubric,
-scores by a judge, and Dice coefficients of images. It assumes nothing about the shape of the
-distribution. Items are sampled independently from their population.
+Use it for one number per item. Examples are nDCG or reciprocal rank of queries, ratings on a
+rubric, scores from a judge, and Dice coefficients of images. It assumes nothing about the shape of
+the distribution. Items are sampled independently from their population.
 
 When not to use it
 ------------------
 * Items have repeated right and wrong answers: use `repeated_items`.
 * Slices of items are compared: use `item_score_slices`.
 * The range of the scores is unknown: there are then no pseudo-items. Intervals from few items are
-  too short, especially if a few items decide.
+  too short, especially if a few items dominate the mean.
 
 Estimands
 ---------
 * ``share``, ``of="parameter"`` or ``"population"``: the measure in the population of items.
   ``mean`` is the mean score.
 * ``share_group``, ``of="finite"``: the measure in the population of items of the observed clusters.
-  Only the direct posterior has it.
+  Only the direct posterior provides it.
 
 Notes
 -----
@@ -55,7 +55,7 @@ The posterior is conjugate. With scores of 0 and 1 the mean has a beta distribut
 prior.
 
 The pseudo-items represent scores that were not observed. Without them, the mean of 20 items would
-seem far too certain if only one of these scores below the others.
+seem far too certain if all but one of them had the same score.
 
 The direct posterior also supports several systems on the same items, which share the weights of the
 items. It supports clusters of items, importance weights and slices. This PyMC model describes one
@@ -85,7 +85,7 @@ def item_scores(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model
         ``highest``, the ends of the range, and ``weight`` (item), the number of items that each
         represents.
     concentration : float, default 0.5
-        Pseudo-items >= 0 at each end of the range.
+        Number of pseudo-items, >= 0, at each end of the range.
 
     Returns
     -------

@@ -28,7 +28,7 @@ Parameters
 +-------------------+------------------------+---------------------------------+-------------------+
 | :math:`E_{al}`    | probability that an    | wrong labels are spread evenly  | ``label_error``   |
 |                   | example of class a has | over the other classes, or as a |                   |
-|                   | label l                | table says                      |                   |
+|                   | label l                | mapping specifies               |                   |
 +-------------------+------------------------+---------------------------------+-------------------+
 
 When to use it
@@ -52,14 +52,15 @@ Notes
 -----
 Given the true class, the label and the prediction err independently.
 
-The data say little about the error rates themselves. They only exclude rates that are too large for
-the observed labels. The interval is therefore as wide as the rates are uncertain.
+The data contain little information about the error rates themselves. They only exclude rates that
+are too large for the observed labels. Uncertainty about the rates therefore makes the interval
+longer, however many examples there are.
 
 The examples are a random sample at their own prevalence. With the coordinate ``prevalence``, recall
 and specificity are transferred to a population with another prevalence.
 
-With several classifiers, the default prior is worth two examples for all combinations with equal
-predictions, and one for each other combination.
+With several classifiers, the default pseudo-counts sum to two over all combinations with equal
+predictions, and to one over the true classes of each other combination.
 
 References
 ----------
@@ -102,9 +103,9 @@ def mislabelled(
         * A mapping by class: one of these for each class. Omitted classes have no errors. The value
           for a class may also be a mapping from wrong labels to known rates.
     concentration : float or array_like, optional
-        Prior pseudo-counts of the true cells. Default: ``2 / C**2``. For several classifiers one
-        number. The default is then worth two examples for all combinations with equal
-        predictions, and one for each other combination.
+        Prior pseudo-counts of the true cells. Default: ``2 / C**2``. With several classifiers, a
+        single number for all cells. By default, they then sum to two over all combinations with
+        equal predictions, and to one over the true classes of each other combination.
 
     Returns
     -------
@@ -187,7 +188,7 @@ def _of_counts(counts, labels):
 
 
 def _of_outcomes(outcomes, labels):
-    """Return the same for several classifiers; a column is a combination of predictions."""
+    """Return the same as `_of_counts` for several classifiers, with a column per combination."""
     batch = [dim for dim in outcomes["counts"].dims if dim != "outcome"]
     class_index = {label: index for index, label in enumerate(labels.tolist())}
     answers = np.atleast_2d(outcomes["predicted"].transpose("classifier", ...).values).T.tolist()

@@ -15,8 +15,8 @@ Parameters
 | symbol          | meaning                             | prior            | keyword               |
 +=================+=====================================+==================+=======================+
 | :math:`g_i`,    | weight of example i in the          | Gamma(1)         | –                     |
-| ``weight``      | population; equal examples have one |                  |                       |
-|                 | sum                                 |                  |                       |
+| ``weight``      | population, summed over equal       |                  |                       |
+|                 | examples                            |                  |                       |
 +-----------------+-------------------------------------+------------------+-----------------------+
 | :math:`p_{cl}`, | weight of the pseudo-examples in    | Gamma(:math:`e`) | –                     |
 | ``pseudo``      | cell c of label l                   |                  |                       |
@@ -37,8 +37,8 @@ When not to use it
 * Each example has exactly one label: use `dirichlet_multinomial`. For several labels, do not
   flatten the examples into one table. Its intervals are too short, because some examples are harder
   than others.
-* Macro averages over many labels are needed and some labels have about four positives: their
-  coverage is the least certain.
+* You need macro averages over many labels, and some labels have about four positives: the coverage
+  of such averages is the least certain.
 
 Estimands
 ---------
@@ -46,9 +46,9 @@ Estimands
 
 Notes
 -----
-The gamma weights are the Bayesian bootstrap (Rubin 1981). All labels of an example share its
+The gamma weights implement the Bayesian bootstrap (Rubin 1981). All labels of an example share its
 weight, so that the model assumes nothing about how labels depend on each other. The pseudo-examples
-represent cells that were not observed. The cells of a single label have the distribution of
+represent cells that were not observed. The cells of a single label have the same posterior as in
 `dirichlet_multinomial`.
 
 The weights have no likelihood: the model is the posterior itself.
@@ -76,14 +76,15 @@ def multilabel(evidence: xr.Dataset, *, concentration: float = 0.5) -> pm.Model:
     evidence : xarray.Dataset
         Booleans ``actual`` (example, label) and ``predicted`` (example, label) of one system.
     concentration : float, default 0.5
-        Pseudo-examples > 0 in each cell of each label.
+        Number of pseudo-examples, > 0, in each cell of each label.
 
     Returns
     -------
     pymc.Model
         Free variables ``weight`` (pattern), the weights of the examples with the same labels and
         predictions, and ``pseudo`` (class, cell). Deterministic ``cells`` (class, cell), the shares
-        of the four cells of each label. The dim is ``class``, because ArviZ reserves ``label``.
+        of the four cells of each label. The dimension of the labels is ``class``, because ArviZ
+        reserves ``label``.
 
     Examples
     --------

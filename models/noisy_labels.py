@@ -10,7 +10,7 @@ r"""Model for several raters of the same examples, without a ground truth.
 Rater r gives an example of the true class a the label p with probability
 :math:`\text{rates}_{r,a,p}`. :math:`\text{votes}_{i,r,p}` is the number of times that the rater
 gave example i this label. The vector :math:`I_a` is 1 at the correct label, else 0. With a gold
-label, the sum has only the term of that class.
+label, the sum contains only the term of that class.
 
 Parameters
 ----------
@@ -34,7 +34,8 @@ Parameters
 
 When to use it
 --------------
-Use it to evaluate people, judges and classifiers against each other. All are raters.
+Use it to evaluate people, judges and classifiers against each other. All of them are treated as
+raters.
 
 When not to use it
 ------------------
@@ -51,9 +52,9 @@ Estimands
 Notes
 -----
 Given the true class of an example, raters err independently, unless ``dependence`` is positive.
-Examples are then hard or easy for all raters. The product over the raters is averaged over the
-difficulty :math:`z \sim \mathrm{Normal}(0, 1)`. Let :math:`q` be the rater's probability of the
-correct label. Given the difficulty, this probability is
+With a positive dependence, examples are hard or easy for all raters. The product over the raters is
+averaged over the difficulty :math:`z \sim \mathrm{Normal}(0, 1)`. Let :math:`q` be the rater's
+probability of the correct label. Given the difficulty, this probability is
 
 .. math::
 
@@ -65,14 +66,14 @@ is 0.
 
 Only the raters identify the classes. The prior therefore requires that, averaged over raters and
 classes, labels are correct more often than by chance. With five gold labels or more, of all classes
-or all but one, this constraint is dropped. NUTS starts at raters that are better than chance and
-may stay there. The direct posterior tries both.
+or all but one, this constraint is dropped. NUTS starts from raters that are better than chance and
+may not reach another mode. The direct posterior also starts from the raters' rates on the gold
+labels.
 
-Two raters of two populations with different prevalences are identified (Hui and Walter 1980), if
-they have the same error rates in both.
+The error rates of two raters in two populations with different prevalences are identified (Hui and
+Walter 1980), if they are the same in both populations.
 
-The log likelihood is one number for all ratings, so that leave-one-out statistics are not
-available.
+The log likelihood is one number for all ratings, so leave-one-out statistics are not available.
 
 References
 ----------
@@ -111,7 +112,8 @@ def noisy_labels(
         ``1 / (C - 1)``, which is 1 for all wrong labels together.
     dependence : float, tuple or callable, optional
         Correlation of the errors of two raters on the normal scale, for two classes. Default: a
-        Beta(1, 9) prior if most examples have four raters or some have a gold label, else 0.
+        Beta(1, 9) prior if most examples have at least four raters or any example has a gold label,
+        else 0.
 
         * A number: a known correlation.
         * A tuple ``(a, b)``: a Beta(a, b) prior.

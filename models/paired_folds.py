@@ -15,8 +15,8 @@ r"""Model for classifiers cross-validated on the same folds, with correlated eff
 A joint outcome is the actual class together with the predicted labels of all classifiers, as in
 `paired_outcomes`. Fold k of K has :math:`n_k` test examples, all folds have :math:`n_j` of class j,
 and :math:`u^2 = 2\, \mathrm{median}(1 / n_j)`. The probabilities :math:`r_{mij}` of classifier m
-for class i and label j are sums of :math:`\theta`. Its measure is computed from
-:math:`\mathrm{softmax}(\eta_{mi})`.
+for class i and label j are sums of :math:`\theta`. The measure of classifier m is computed from the
+rates :math:`\mathrm{softmax}(\eta_{mi})`.
 
 Parameters
 ----------
@@ -61,8 +61,9 @@ Parameters
 
 When to use it
 --------------
-Use it to compare classifiers by any measure on one cross-validation. `bayescm.cross_outcomes` makes
-the evidence. Examples that both classifiers get right, or both get wrong, cancel in a difference.
+Use it to compare classifiers by any measure on one cross-validation. `bayescm.cross_outcomes`
+creates the evidence. Examples that both classifiers get right, or both get wrong, cancel in a
+difference.
 
 When not to use it
 ------------------
@@ -77,30 +78,33 @@ Estimands
 
 Notes
 -----
-Test examples are not the only source of uncertainty, because other training sets would have given
-other classifiers. As in `hierarchical_folds`, a training set moves the *threshold* (:math:`c`, by
-predicted label) and the *separation* (:math:`a`, on the diagonal).
+Test examples are not the only source of uncertainty, because other training sets would have
+produced other classifiers. As in `hierarchical_folds`, a training set moves the *threshold*
+(:math:`c`, by predicted label) and the *separation* (:math:`a`, on the diagonal).
 
 The classifiers are trained on the same examples, so their effects are correlated. Examples and
 training sets that are lucky for one classifier are lucky for another that predicts the same labels,
-but not for one that does not. So the separations have the correlation
-:math:`\sin(\pi \varphi / 2)`. Here :math:`\varphi` is the correlation over the test examples, given
-their class, of being classified correctly.
+but not for one that predicts other labels. The separations therefore have the correlation
+:math:`\sin(\pi \varphi / 2)`. Here :math:`\varphi` is the correlation, over the test examples given
+their class, between the indicators of a correct prediction.
 
 The spread of the thresholds is informed by the number of predictions of each label, through scaled
 chi-squared variables as in `hierarchical_folds`:
 
-* ``fold_variance``: its variance over the folds, which is each fold's own part.
-* ``half_variance``: its variance between disjoint halves, which is all of it at half the size.
-* ``moved_apart``: the variance of the difference between two classifiers, which shows their
-  correlation. The joint outcomes determine its binomial part.
+* ``fold_variance``: the variance of this number over the folds, which shows the part of the spread
+  that the folds do not share.
+* ``half_variance``: the variance of this number between disjoint halves, which shows the whole
+  spread at half the size of the data.
+* ``moved_apart``: the variance of the difference between two classifiers, which shows the
+  correlation of their thresholds. The joint outcomes determine its binomial part.
 
 With halves, v is informed by the number of correct predictions, ``half_right``. Its variance
 between halves has the mean :math:`S / (1 + u^2 S) + 0.7\, v^2 S^2` for the binomial part S. This
 part is reduced because easy examples in one half are missing in the other.
 
-These variances are statistics of the same counts, used once more: a composite likelihood, judged by
-its coverage. The direct posterior samples from a Dirichlet distribution and a grid.
+These variances are computed from the same counts, which are thus used twice. The result is a
+composite likelihood, which is judged by the coverage of its intervals. The direct posterior samples
+from a Dirichlet distribution and a grid.
 
 The class shares are the sample's if the class totals are fixed by the design, and come from
 :math:`\theta` otherwise.
@@ -134,7 +138,7 @@ LEAST_VARIANCE = 1e-3
 # The next two constants belong to this model only.
 # Prior standard deviation of the logarithm of the spread of the separations, with halves.
 SEPARATION_LOG_SD = 0.7
-# Variance of the separations at half the size of the data, relative to the full size.
+# Variance of the separations at half the size of the data, relative to the variance at full size.
 SEPARATION_HALF_RATE = 0.7
 
 
@@ -158,10 +162,10 @@ def paired_folds(
         classes.
     spread : float, optional
         Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3).
-        Default: 0.3, with halves 0.8.
+        Default: 0.3, or 0.8 with halves.
     separation : float, optional
-        Spread of the separations, in units of u. Default: 1. With halves, the median of its prior.
-        Default: 0.8.
+        Spread of the separations, in units of u. Default: 1. With halves, the median of its prior,
+        with the default 0.8.
 
     Returns
     -------
@@ -257,7 +261,7 @@ def numbers(counts, truth, events, prior):
     Parameters
     ----------
     counts : ndarray, shape (R, F, cells)
-        Counts of joint outcomes for R divisions into F test sets.
+        Counts of joint outcomes for R repeats of F test sets.
     truth : ndarray, shape (C, cells)
         Indicators of the cells of each actual class.
     events : ndarray, shape (J, L, cells)
@@ -290,7 +294,7 @@ def numbers(counts, truth, events, prior):
 
 
 def luck(covariance):
-    """Return a root (J, J) of the correlation of the separations, from how often errors agree."""
+    """Return a root (J, J) of the correlation matrix of separations, from agreement of errors."""
     covariance = covariance[:, 0, :, 0]
     error = np.sqrt(covariance.diagonal())
     agree = np.clip(covariance / np.outer(error, error), 0, 1)
@@ -367,7 +371,7 @@ def _fixed(outcomes, totals):
 
 
 def _joint_prior(concentration, cells, classes):
-    """Return the pseudo-counts of the joint cells from those for each classifier."""
+    """Return the pseudo-counts of the joint cells from the pseudo-counts of each classifier."""
     pseudo_counts = 2 / classes**2 if concentration is None else concentration
     pseudo_counts = np.broadcast_to(
         np.asarray(pseudo_counts, float), (len(cells) - 1, classes, classes)

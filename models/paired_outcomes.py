@@ -33,7 +33,7 @@ posterior, so that examples that both get right, or both get wrong, cancel in a 
 
 When not to use it
 ------------------
-* The classifiers were tested on different examples: their posteriors are independent, use
+* The classifiers were tested on different examples: their posteriors are independent. Use
   `dirichlet_multinomial`.
 * The classifiers were cross-validated on the same folds: use `paired_folds`.
 
@@ -45,17 +45,18 @@ Estimands
 
 Notes
 -----
-The posterior is conjugate: :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. The file has a cell
-for every outcome. The direct posterior has only those that occur, and supports any number of
-classifiers.
+The posterior is conjugate: :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. This PyMC model has
+a cell for every outcome. The direct posterior stores only the outcomes that occur, and supports any
+number of classifiers.
 
-A priori, the predictions are independent given the actual class. The prior is worth as much as the
-prior of one matrix. Summed over the other classifiers, it equals the prior of a single classifier.
-So a measure has the same posterior whichever other classifiers are included.
+A priori, the predictions are independent given the actual class. The total weight of the prior
+equals the weight of the prior of one matrix. Summed over the other classifiers, the prior equals
+the prior of a single classifier. A measure therefore has the same posterior whichever other
+classifiers are included.
 
 If a label marks abstentions (the coordinate ``abstain``), no example has it as its actual class,
-and these outcomes are omitted. C in :math:`2 / C^2` counts the other classes. Classifiers may
-abstain on different examples.
+and these outcomes are omitted. C in :math:`2 / C^2` is the number of the other classes. Classifiers
+may abstain on different examples.
 
 References
 ----------
@@ -104,7 +105,8 @@ def paired_outcomes(outcomes: xr.Dataset, *, concentration: ArrayLike | None = N
     cells = np.indices((rows, *(classes,) * judges)).reshape(1 + judges, -1)
     counts = _all_cells(outcomes, labels, cells.shape[1])
     weight = _joint_prior(concentration, cells, classes, rows)
-    # belongs[j, actual, predicted, cell] is true for the cells in each classifier's matrix.
+    # belongs[j, actual, predicted, cell] is true if the joint cell belongs to the cell (actual,
+    # predicted) of the matrix of classifier j.
     class_indices = np.arange(classes)
     truth = cells[0] == class_indices[:, None]
     belongs = truth[None, :, None] & (cells[1:, None, None] == class_indices[:, None])
@@ -143,7 +145,7 @@ def _all_cells(outcomes, labels, number):
 
 
 def _joint_prior(concentration, cells, classes, rows):
-    """Return the pseudo-counts of the joint cells from those for each classifier."""
+    """Return the pseudo-counts of the joint cells from the pseudo-counts of each classifier."""
     pseudo_counts = 2 / rows**2 if concentration is None else concentration
     pseudo_counts = np.broadcast_to(
         np.asarray(pseudo_counts, float), (len(cells) - 1, classes, classes)

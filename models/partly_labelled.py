@@ -1,4 +1,4 @@
-r"""Model for few labelled examples and many others that only a judge has seen.
+r"""Model for few labelled examples and many others that only a judge has labelled.
 
 .. math::
 
@@ -30,9 +30,9 @@ Parameters
 
 When to use it
 --------------
-Use it if a judge has labelled all examples and people a part of them. A good judge makes strata in
-which one class prevails, so that few labels are informative. A useless judge makes similar strata,
-and little is gained or lost. Several classifiers are compared with the same labels.
+Use it if a judge has labelled all examples and people a part of them. With a good judge, one class
+prevails in each stratum, so that few labels are sufficient. With a useless judge, the strata are
+similar, and little is gained or lost. Several classifiers can be compared with the same labels.
 
 When not to use it
 ------------------
@@ -44,7 +44,7 @@ Estimands
 * ``theta``, ``of="parameter"``: the measure in the population of examples.
 * ``theta``, ``of="predictive"``: the measure on the next test set of ``n`` examples.
 * ``theta_finite``, ``of="finite"``: the measure on the observed examples, labelled or not. Only the
-  direct posterior has it.
+  direct posterior provides it.
 
 Notes
 -----
@@ -53,10 +53,10 @@ The posterior is conjugate.
 Within a stratum, the labelled examples are assumed to be a random sample. Some strata may be
 labelled more than others, and no weights are needed.
 
-The prior is worth three examples for all strata in total, however many there are. With at most as
-many strata as classes, it is worth two. Strata with different predictions of the classifiers have
-one example each instead. They have few examples and decide which classifier is better, so that one
-or two labels should not settle it.
+The prior pseudo-counts of all strata in which the classifiers agree sum to three, or to two if
+there are at most as many strata as classes. The pseudo-counts of each other stratum sum to one.
+Strata with different predictions contain few examples but decide which classifier is better, so
+that one or two labels should not settle the comparison.
 
 If a label marks abstentions (the coordinate ``abstain``), it is not a true class.
 
@@ -76,19 +76,19 @@ import xarray as xr
 def partly_labelled(
     evidence: xr.DataArray | xr.Dataset, *, concentration: float | None = None
 ) -> pm.Model:
-    """Model the sizes and the true classes of strata by judge's label and prediction.
+    """Model the sizes and the true classes of strata of equal judge label and prediction.
 
     Parameters
     ----------
     evidence : xarray.DataArray or xarray.Dataset
         For one classifier, counts of labelled examples, dims ``(..., judge, actual, predicted)``.
-        The coordinate ``unlabelled`` ``(..., judge, predicted)`` has the numbers of the others.
-        For several classifiers, ``counts`` ``(..., judge, outcome)``, ``unlabelled``
+        The coordinate ``unlabelled`` ``(..., judge, predicted)`` contains the numbers of unlabelled
+        examples. For several classifiers, ``counts`` ``(..., judge, outcome)``, ``unlabelled``
         ``(..., judge, answers)``, and the predictions ``answered`` ``(classifier, answers)``.
     concentration : float, optional
-        Prior pseudo-count of each cell, > 0. By default, the strata with equal predictions of all
-        classifiers have three examples in total (two with at most as many strata as classes). All
-        other strata have one example each.
+        Prior pseudo-count of each cell, > 0. By default, the pseudo-counts of all strata in which
+        the classifiers agree sum to three (two with at most as many strata as classes). The
+        pseudo-counts of each other stratum sum to one.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def partly_labelled(
     whole = 2 if strata <= real else 3
     weight = np.where(agree, whole / max(1, agree.sum()), 1.0) / real
     weight = weight if concentration is None else np.full(strata, float(concentration))
-    # belongs[j, predicted, stratum] is 1 for the strata in each column of a matrix.
+    # belongs[j, predicted, stratum] is 1 if classifier j predicts this label in the stratum.
     belongs = (answers[:, None] == np.arange(len(labels))[:, None]).astype(float)
 
     coords = {dim: evidence[dim].values for dim in batch if dim in evidence.coords}
@@ -162,7 +162,7 @@ def _of_counts(counts, labels):
 
 
 def _of_outcomes(outcomes, labels):
-    """Return the same for several classifiers, for the strata that have examples."""
+    """Return the same as `_of_counts` for several classifiers and strata with examples."""
     batch = [dim for dim in outcomes["counts"].dims if dim not in ("judge", "outcome")]
     class_index = {label: index for index, label in enumerate(labels.tolist())}
 

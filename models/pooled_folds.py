@@ -6,7 +6,7 @@ r"""Model for all folds of a cross-validation as one sample, with a discounted l
     p(\text{counts}_1, \dots, \text{counts}_M \mid \theta) &\propto
         \prod_{k=1}^M \mathrm{Multinomial}(\text{counts}_k \mid n_k, \theta)^\omega
 
-Test matrix k of M has :math:`n_k` examples, and M counts the K folds of all R repeats.
+Test matrix k of M has :math:`n_k` examples, and M = K R is the number of folds in all R repeats.
 
 Parameters
 ----------
@@ -31,8 +31,8 @@ Use it for a quick, conservative interval of any measure.
 
 When not to use it
 ------------------
-Use `hierarchical_folds` if you need better calibrated intervals, because `pooled_folds` treats all
-folds as one classifier:
+Use `hierarchical_folds` if you need better calibrated intervals, because `pooled_folds` treats the
+classifiers of all folds as one classifier:
 
 * It ignores that stratified folds have fixed class totals, so its intervals for precision are too
   long.
@@ -49,14 +49,14 @@ Notes
 -----
 The posterior is conjugate: :math:`\mathrm{Dirichlet}(\lambda + \omega \sum_k \text{counts}_k)`.
 
-Folds share training data, and repeats test the same examples again. So the M matrices are worth
-less than their summed counts. With :math:`\omega = 1` all folds are independent, with
-:math:`\omega = 1/M` they are worth one average matrix. For one cross-validation Wang and Li use the
-value halfway between these two, :math:`(K + 1) / (2K)`.
+Folds share training data, and repeats test the same examples again. The M matrices therefore
+contain less information than their summed counts. With :math:`\omega = 1`, all folds are treated as
+independent. With :math:`\omega = 1/M`, they are weighted as one average matrix. For one
+cross-validation, Wang and Li use the value halfway between these two, :math:`(K + 1) / (2K)`.
 
-If ``omega`` is below 1, the tree of ``bayescm.fit`` has no log likelihood, and ``az.loo`` and
-``az.compare`` reject it. The power of a likelihood is not a probability of a fold. To compare
-priors with ``az.loo``, use ``omega=1``.
+If ``omega`` is below 1, the tree returned by ``bayescm.fit`` contains no log likelihood, and
+``az.loo`` and ``az.compare`` reject it. A power of the likelihood is not the probability of a fold.
+To compare priors with ``az.loo``, use ``omega=1``.
 
 References
 ----------
@@ -82,14 +82,14 @@ def pooled_folds(
     concentration: ArrayLike | Callable | None = None,
     omega: float | None = None,
 ) -> pm.Model:
-    """Model the confusion matrices of all folds as one sample, at a discount.
+    """Model the confusion matrices of all folds as one sample, with a discounted likelihood.
 
     Parameters
     ----------
     counts : xarray.DataArray
         Counts, dims ``(..., [repeat,] fold, actual, predicted)``. Each further leading index is a
         separate cross-validation. The scalar coordinate ``n_folds`` is the number of folds of one
-        cross-validation if it is not the length of ``fold``.
+        cross-validation if it differs from the length of ``fold``.
     concentration : float, array_like, xarray.DataArray or callable, optional
         Prior pseudo-counts per cell, > 0. Default: ``2 / C**2``. A function from a name to a PyMC
         variable gives one unknown pseudo-count to all cells.

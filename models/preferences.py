@@ -40,7 +40,7 @@ split into pairs.
 
 When not to use it
 ------------------
-* Voters or prompts differ in the order of strength: the model has one order for all.
+* The order of the systems differs between voters or prompts: the model assumes one order for all.
 * Votes are not independent. The direct posterior supports votes in clusters, such as several votes
   on one prompt, but this PyMC model does not.
 
@@ -51,16 +51,16 @@ Estimands
 
 Notes
 -----
-The log odds that one system is preferred to another are the difference of their strengths (Bradley
-and Terry 1952). Ties are more frequent between systems of similar strength (Davidson 1970). The
-system that is shown first may have an advantage (Davidson and Beaver 1977). One unit of log odds
-corresponds to 174 points of an Elo rating.
+The log odds that one system is preferred to another are the difference between their strengths
+(Bradley and Terry 1952). Ties are more frequent between systems of similar strength (Davidson
+1970). The system that is shown first may have an advantage (Davidson and Beaver 1977). One unit of
+log odds corresponds to 174 points of an Elo rating.
 
-The strengths are partially pooled, because :math:`\sigma` is estimated from the votes. So systems
-with few votes, systems that won or lost all their votes, and systems that never met have finite
-strengths. The prior density of :math:`\sigma` is 0 at 0. A half-normal prior, with its largest
-density there, makes intervals of the extreme systems too short if all systems are similar. Chung et
-al. (2013) give the same argument.
+The strengths are partially pooled, because :math:`\sigma` is estimated from the votes. Therefore,
+systems with few votes, systems that won or lost all their votes, and systems that never met have
+finite estimates. The prior density of :math:`\sigma` is 0 at 0. A half-normal prior, with its
+largest density there, makes intervals of the extreme systems too short if all systems are similar.
+Chung et al. (2013) give the same argument.
 
 The model is not conjugate. The direct posterior uses Laplace's approximation at each scale of a
 grid, corrected by importance weights.
@@ -101,7 +101,7 @@ def preferences(
     Parameters
     ----------
     votes : xarray.Dataset
-        ``vote_count`` (pair, winner), whole numbers, with the winners ``"left"``, ``"right"`` and
+        ``vote_count`` (pair, winner), integers, with the winners ``"left"``, ``"right"`` and
         ``"tie"``. Coordinates ``left`` and ``right`` (pair) are the names of the two systems, and
         ``classifier`` the names of all systems. The scalar coordinate ``ordered`` is true if the
         left system was shown first.
@@ -112,8 +112,8 @@ def preferences(
         Standard deviation > 0 of the normal prior of the advantage of the system shown first, in
         log odds. A function from a name to a PyMC variable is another prior.
     ties : float or callable, default 1.5
-        Standard deviation > 0 of the normal prior of log nu, the frequency of ties. A function from
-        a name to a PyMC variable is another prior.
+        Standard deviation > 0 of the normal prior of log nu, which determines the frequency of
+        ties. A function from a name to a PyMC variable is another prior.
 
     Returns
     -------

@@ -44,29 +44,31 @@ than once, or repeated ratings. Answers to an item are independent given its rat
 When not to use it
 ------------------
 * Each item has a score instead of right and wrong answers: use `item_scores`.
-* There is one attempt at each item, and you need more than the mean. One attempt says nothing about
-  how items differ. The direct posterior returns the mean only, with Jeffreys' prior.
+* There is one attempt at each item, and you need more than the mean. One attempt contains no
+  information about how items differ. The direct posterior returns the mean only, with Jeffreys'
+  prior.
 * You need ``pass@k`` for more than the number of attempts, such as ``pass@32`` from eight. It
-  depends on rates below 1/8, about which the data say little, and is an error.
-* There are fewer than six items: results about other items then depend on the prior, and have a
-  caution.
+  depends on rates below 1/8, on which the data contain little information, so an error is raised.
+* There are fewer than six items: results about other items then depend on the prior, and a caution
+  is added.
 
 Estimands
 ---------
-* ``share``, ``of="parameter"`` or ``"population"``: the mean over the population of items.
-* ``share_item``, ``of="finite"``: the mean over the observed items.
-* ``share_new``, ``of="new"``: one new item.
-* ``share_item``, ``of="predictive"``: one further run at the observed items.
+* ``share``, ``of="parameter"`` or ``"population"``: the mean of the measure over the population of
+  items.
+* ``share_item``, ``of="finite"``: the mean of the measure over the observed items.
+* ``share_new``, ``of="new"``: the measure of one new item.
+* ``share_item``, ``of="predictive"``: the measure in one further run at the observed items.
 
-Only the direct posterior has ``share_item`` and ``share_new``.
+Only the direct posterior provides ``share_item`` and ``share_new``.
 
 Notes
 -----
-The distribution of the rates is left open. With few pseudo-items, few of the 24 components matter,
-which is close to a Dirichlet process mixture (Ishwaran and Zarepour 2002). Items that are never or
-always solved have separate components. All other rates are continuous, so that one attempt and a
-thousand attempts are described equally well. If all observed items are solved once in 200 attempts,
-other items are expected to be solved about as often.
+The model makes no assumption about the shape of the distribution of rates. With few pseudo-items,
+few of the 24 components matter, which is close to a Dirichlet process mixture (Ishwaran and
+Zarepour 2002). Items that are never or always solved have separate components. All other rates are
+continuous, so that one attempt and a thousand attempts are described equally well. If all observed
+items are solved once in 200 attempts, other items are expected to be solved about as often.
 
 The model is not conjugate. The direct posterior uses Gibbs sampling (Diebolt and Robert 1994).
 
@@ -119,7 +121,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> pm.Mo
         slices of items are rejected here. The direct posterior supports them. If the answers
         themselves are known, the model describes which of them are right.
     concentration : float, default 1
-        Prior pseudo-items, > 0. One in 25 of them is at the rates 0 and 1.
+        Number of prior pseudo-items, > 0. One in 25 of them has the rate 0 or 1.
 
     Returns
     -------

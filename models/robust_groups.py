@@ -47,16 +47,16 @@ Parameters
 
 When to use it
 --------------
-Use it to find out which groups are bad and how far groups are apart. It is the default of `gap` and
-`worst_slices` for six or more groups.
+Use it to find out which groups deviate from the others and how far apart the groups are. It is the
+default for `gap` and `worst_slices` with six or more groups.
 
 When not to use it
 ------------------
-* Two to five groups: they do not show whether most groups are alike. The narrow half of the prior
-  decides, and intervals of a gap are too short.
-* The summary of a meta-analysis: use `hierarchical_groups`. Here the three rates deviate
+* There are two to five groups: the data do not show whether most groups are alike. The narrow half
+  of the prior then dominates, and intervals for a gap are too short.
+* You summarise a meta-analysis: use `hierarchical_groups`. In this model the three rates deviate
   independently, but a threshold moves recall and specificity in opposite directions.
-* More than two classes.
+* There are more than two classes: use `hierarchical_groups`.
 
 Estimands
 ---------
@@ -78,12 +78,12 @@ suffice to detect one.
 The narrow half of the prior of :math:`\tau` describes groups that are equal for all practical
 purposes.
 
-Special case: with :math:`\omega = 0` it is `hierarchical_groups` without correlation, except for
-the prior of the spread.
+Special case: with :math:`\omega = 0` the model is `hierarchical_groups` without correlation, except
+for the prior of the spread.
 
 The model is not conjugate. The direct posterior integrates on a grid of logits. The PyMC model is
 non-centred, and NUTS mixes slowly, especially for ``effect_new``: its tails widen as the spread
-shrinks. With ``method="nuts"``, take many draws.
+shrinks. With ``method="nuts"``, request many draws.
 
 References
 ----------
@@ -126,7 +126,7 @@ def robust_groups(
         ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
     deviation : float, default 1.2
         Typical distance of a deviating group from the typical group, on the logit scale. Distances
-        vary with a standard deviation of half of it.
+        vary with a standard deviation of half this value.
     prevalence : float, optional
         Share of the positive class in the population, if it is known. It replaces the groups' own
         prevalence in ``theta``, ``theta_typical``, ``theta_group`` and ``theta_new``.
@@ -176,7 +176,7 @@ def robust_groups(
         pm.Deterministic("theta_new", _table(middle + spread * new, prevalence), dims=dims)
         logits = middle[..., None, :] + spread[..., None, :] * effect
         pm.Deterministic("theta_group", _table(logits, prevalence), dims=counts.dims)
-        # The examples of a group have its own prevalence, also if `prevalence` is known.
+        # The counts of a group follow the prevalence of this group, even if `prevalence` is known.
         theta = _table(logits, None)
         cells = data.reshape((*counts.shape[:-2], 4))
         pm.Multinomial(

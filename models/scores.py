@@ -30,8 +30,8 @@ Parameters
 
 When to use it
 --------------
-Use it for ROC and precision-recall curves and all measures of them, and to compare classifiers on
-the same examples.
+Use it for ROC and precision-recall curves and all measures derived from them, and to compare
+classifiers on the same examples.
 
 When not to use it
 ------------------
@@ -46,18 +46,19 @@ Notes
 -----
 The scores have no likelihood here. The distribution of the order statistics is inverted, as in the
 Bayesian bootstrap (Rubin 1981). For every continuous F, the masses between neighbouring order
-statistics of a sample are Dirichlet(1, ..., 1). Here each open end has weight 1/2, so that an
-example has weight 1 in total, half of it on each side. With weight 1 at the ends, the area under
-the curve would be biased towards 1/2. The labels are observed, which determines the prevalence.
+statistics of a sample have a Dirichlet(1, ..., 1) distribution. Here each open end has weight 1/2,
+so that an example has weight 1 in total, half of it on each side. With weight 1 at the ends, the
+area under the curve would be biased towards 1/2. The labels are observed, and the prevalence is
+estimated from them.
 
-An interval of one class that contains scores of the other spreads its weight evenly over the
+An interval of one class that contains scores of the other class spreads its weight evenly over the
 *slots* between them. If c of these scores are equal, they leave c - 1 further slots at their value.
 Examples with the same score keep their weight at that score, except for the outer halves.
 
-If several classifiers scored the same examples, the weight of each example is divided for all of
-them at once. The common refinement of their slots are the *cells*. A Dirichlet distribution over
-the cells gives every classifier the distribution that it has alone, and two copies of a classifier
-never differ.
+If several classifiers scored the same examples, the slots of all classifiers divide the weight of
+each example at once. The parts of the common refinement of their slots are called *cells*. With a
+Dirichlet distribution over the cells, every classifier has the same marginal distribution as if it
+were alone, and two copies of a classifier never differ.
 
 References
 ----------
@@ -201,7 +202,7 @@ def _cells(slots, of_class, weight, side):
 
 
 def _cumulative(mass, slot, size):
-    """Return the probability on and above each slot for one side, shape (size + 1,)."""
+    """Return the probability above each boundary of the slots for one side, shape (size + 1,)."""
     order = np.argsort(slot, kind="stable")
     above = pm.math.concatenate([np.zeros(1), mass[order].cumsum()])
     return above[np.searchsorted(slot[order], np.arange(size + 1))]

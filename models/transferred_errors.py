@@ -8,9 +8,9 @@ r"""Model for a judge whose error rates were measured in one population and are 
     \text{unlabelled} \mid \text{rates}, \text{prevalence} &\sim \mathrm{Multinomial}(N,
     \textstyle\sum_a \text{prevalence}_a \, \text{rates}_a)
 
-A stratum is a judge's label together with a prediction. :math:`\text{labelled}_a` are the strata of
-the :math:`n_a` labelled examples of class a. :math:`\text{unlabelled}` are the strata of the N
-unlabelled examples.
+A stratum is a judge's label together with a prediction. :math:`\text{labelled}_a` are the counts,
+by stratum, of the :math:`n_a` labelled examples of class a. :math:`\text{unlabelled}` are the
+counts, by stratum, of the N unlabelled examples.
 
 Parameters
 ----------
@@ -31,29 +31,30 @@ Parameters
 When to use it
 --------------
 Use it if labels were collected in another population, at another time, or by class. The error rates
-of judge and classifier are assumed to be the same in both populations: recall and specificity, for
-example. The prevalence follows from the judge's labels in the new population (Rogan and Gladen
-1978), and with it precision and F1.
+of judge and classifier, such as recall and specificity, are assumed to be the same in both
+populations. The prevalence in the new population, and with it precision and F1, is estimated from
+the judge's labels there (Rogan and Gladen 1978).
 
 When not to use it
 ------------------
 * The labelled examples are a random sample of the same population: use `partly_labelled`, which is
   more precise and assumes less.
 * The judge may err more often on the new examples than on the labelled ones: the data cannot show
-  it.
+  this.
 
 Estimands
 ---------
 * ``theta``, ``of="parameter"``: the measure in the population of the unlabelled examples.
-* ``theta``, ``of="predictive"``: the measure on the next test set of ``n`` examples from it.
+* ``theta``, ``of="predictive"``: the measure on the next test set of ``n`` examples from this
+  population.
 * ``theta_finite``, ``of="finite"``: the measure on the unlabelled examples. Only the direct
-  posterior has it.
+  posterior provides it.
 
 Notes
 -----
 The model is not conjugate. For two classes and up to 10,000 unlabelled examples, the direct
 posterior is exact: it samples the true classes of each stratum by convolution. Otherwise it uses
-importance sampling (two classes) or Gibbs sampling.
+importance sampling (two classes, or fractional unlabelled counts) or Gibbs sampling.
 
 References
 ----------
@@ -76,8 +77,8 @@ def transferred_errors(evidence: xr.DataArray, *, concentration: float | None = 
     ----------
     evidence : xarray.DataArray
         Counts of labelled examples, dims ``(..., judge, actual, predicted)``. The coordinate
-        ``unlabelled`` ``(..., judge, predicted)`` has the numbers of unlabelled examples in the
-        target population.
+        ``unlabelled`` ``(..., judge, predicted)`` contains the numbers of unlabelled examples in
+        the target population.
     concentration : float, optional
         Prior pseudo-count of each stratum for each class, > 0. Default: 1 / K for K strata.
 
