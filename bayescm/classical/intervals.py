@@ -1,9 +1,9 @@
 """
 Confidence intervals for proportions, and for any measure by the delta method or the bootstrap.
 
-The latter two treat the evidence as independent multinomial samples (see `MultinomialSamples`).
-With observed outcome shares p of n examples, and derivatives d of a measure with respect to them,
-the variance in the delta method is
+The delta method and the bootstrap treat the evidence as independent multinomial samples (see
+`MultinomialSamples`). With observed outcome shares p of n examples, and derivatives d of a measure
+with respect to them, the variance in the delta method is
 
     variance = sum_m p_m (d_m - sum_l p_l d_l)^2 / n,
 

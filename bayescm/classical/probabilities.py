@@ -46,7 +46,8 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
     Raises
     ------
     TypeError, ValueError
-        If the evidence does not contain probabilities of two classes, or has importance weights.
+        If the evidence does not contain probabilities of two classes, or contains importance
+        weights or a given prevalence.
 
     Notes
     -----

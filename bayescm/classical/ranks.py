@@ -35,10 +35,10 @@ def friedman(results: xr.Dataset | pd.DataFrame, *, correct_ties: bool = True) -
     Parameters
     ----------
     results : Dataset or DataFrame
-        Result of :func:`bayescm.from_results`, averaged over runs. A DataFrame has one row per data
-        set (with their names as index) and one column per classifier, with higher scores better, or
-        one row per score with columns ``data_set``, ``classifier`` and ``score``. Data sets without
-        scores of all classifiers are excluded.
+        Result of :func:`bayescm.from_results`, averaged over runs. A DataFrame contains one row per
+        data set (with their names as index) and one column per classifier, with higher scores being
+        better. Alternatively, it contains one row per score, with the columns ``data_set``,
+        ``classifier`` and ``score``. Data sets without scores of all classifiers are excluded.
     correct_ties : bool, default True
         Whether to correct the statistic for ties, as in scipy. Demsar does not.
 
@@ -218,8 +218,8 @@ def signed_rank(
     ----------
     results : Dataset or DataFrame
         Result of :func:`bayescm.from_results`, averaged over runs, or a table with one row per data
-        set and one column per classifier. Higher is better. For each pair, data sets that lack
-        either classifier are excluded.
+        set and one column per classifier. Higher is better. For each pair, data sets that lack the
+        score of one of the two classifiers are excluded.
     rope : float or (float, float), default 0
         Region of practical equivalence of the difference: half its width, or both ends.
     prior : float, default 0.5

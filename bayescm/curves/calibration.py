@@ -76,9 +76,9 @@ def curve(
     The assumptions depend on the examples, and ``method`` names them:
 
     - ``binomial``: the forecasts have few distinct values, at most 20, with at least 10 examples
-      per value on average. Each value has Clopper-Pearson limits at a Bonferroni-corrected level,
-      which are valid jointly for any curve. Elsewhere the band is NaN. The estimate is the median
-      with Jeffreys' prior.
+      per value on average. The band consists of the Clopper-Pearson limits for each value, at a
+      Bonferroni-corrected level, which are valid jointly for any curve. Elsewhere the band is NaN.
+      The estimate is the median with Jeffreys' prior.
     - ``isotonic``: the curve may have a step. The band is valid for a non-decreasing curve
       (:func:`bayescm.classical.isotonic_band`), and always simultaneous. The estimate is the
       isotonic regression. ``attrs["caution"]`` mentions this.

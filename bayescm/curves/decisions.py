@@ -7,7 +7,7 @@ With prevalence p, costs c of the cells, and both rates at a threshold t,
     expected cost = p (tpr c_tp + (1 - tpr) c_fn) + (1 - p) (fpr c_fp + (1 - fpr) c_tn).
 
 Within each class, the shares of the examples between neighbouring thresholds have a Dirichlet
-distribution. Its prior has weight only in the two outermost intervals. At every threshold, both
+distribution. Its prior assigns weight to the two outermost intervals only. At every threshold, both
 rates therefore have the beta distribution of the two-by-two table at that threshold, and all
 thresholds have a joint distribution. Classifiers on the same examples share the joint table of
 their intervals. Differences between them include unobserved disagreement, see
@@ -321,7 +321,7 @@ def expected_cost(
         - ``p_best``: the probability that this threshold is the best one.
         - ``regret``: the expected excess cost over the truly best threshold.
 
-        The following have no dimension threshold:
+        The following variables do not depend on the threshold:
 
         - ``best``: the threshold with the smallest expected cost.
         - ``best_interval`` (bound): the interval of the truly best threshold.

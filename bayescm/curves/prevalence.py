@@ -49,7 +49,7 @@ def predictive_values(
     Parameters
     ----------
     evidence : DataArray, dims (..., actual, predicted)
-        Counts of two classes. Counts of studies or sites have a dimension ``group``.
+        Counts of two classes. Counts of studies or sites contain a dimension ``group``.
     prevalence : array_like of floats in (0, 1), optional
         Prevalences. By default 25 values from 0.001 to 0.5.
     measures : str, callable or sequence of these, default ("ppv", "npv")

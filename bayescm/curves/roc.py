@@ -463,7 +463,8 @@ class DrawnCurves(NamedTuple):
     curves : list of Curve
         Curves in the order of the dimensions.
     slots : list of Slots
-        Slots of each curve. Empty if the model has none (`binormal`), or nothing is drawn.
+        Slots of each curve. Empty if the model does not use slots (`binormal`), or if nothing is
+        drawn.
     dims : tuple of str
         Dimensions of the curves.
     coords : mapping

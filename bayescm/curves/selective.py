@@ -13,7 +13,7 @@ from bayescm.posteriors.shared_examples import SharedExamples
 from bayescm.validate import check_prob, check_seed, fail
 
 _PLACES = 200  # maximum number of thresholds
-_PRIOR = 0.5  # prior number of right and of wrong examples at each end of the confidences
+_PRIOR = 0.5  # number of right and of wrong pseudo-examples at each end of the confidences
 
 
 def risk_coverage(
@@ -54,7 +54,7 @@ def risk_coverage(
         - ``interval`` (bound): the interval of the risk.
         - ``p_kept``: the probability that the risk is below the promise.
 
-        The following have no dimension threshold:
+        The following variables do not depend on the threshold:
 
         - ``promised_threshold``: the lower end of the run of thresholds that keep the promise with
           the assurance, up to the highest such threshold. NaN if there is none.
@@ -67,8 +67,8 @@ def risk_coverage(
     Raises
     ------
     TypeError, ValueError
-        If the evidence contains scores that are not probabilities, or has folds, groups or
-        importance weights, or if an argument is not a probability.
+        If the evidence contains scores that are not probabilities, or contains folds, groups,
+        importance weights or a given prevalence, or if an argument is not a probability.
 
     Notes
     -----

@@ -82,7 +82,7 @@ def threshold(
     """
     values = threshold_draws(evidence, measure, at=at, draws=draws, random_seed=random_seed)
     undefined = values.isnull()
-    filled = values.where(~undefined, values.median("draw"))  # keeps the ranks of the others
+    filled = values.where(~undefined, values.median("draw"))  # preserves the ranks of the others
     filled = filled.where(filled.notnull(), 0.0)
     bounds = band(filled, prob=prob, simultaneous=simultaneous)
     never = undefined.all(dim="draw")

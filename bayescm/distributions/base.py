@@ -18,8 +18,8 @@ _WEIGHTS = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
 _DIFFERENCES = np.array([-3, -2, -1, 1, 2, 3])
 _SIXTH_ORDER = np.array([-1, 9, -45, 45, -9, 1]) / 60
 # Accuracies are relative to the length of an interval.
-INTERVAL_ACCURACY = 1e-4  # four digits of an end, at a third of the cost of 1e-6
-# Probabilities are more accurate than ends, because tails as small as 1e-8 are compared.
+INTERVAL_ACCURACY = 1e-4  # gives four digits of an end, in a third of the time that 1e-6 requires
+# Lattices for probabilities have a smaller tolerance, because tails as small as 1e-8 are compared.
 PROBABILITY_ACCURACY = 1e-6
 # By default, batches of more than `MANY` members have a tolerance of 1e-3, since most of them are
 # plotted. Each member then takes 0.2 ms.

@@ -196,7 +196,7 @@ class F1(_OfABeta):
         Beta(b + j, a), whose moments about the old mean are known. No terms cancel.
         """
         a, b = np.broadcast_arrays(np.asarray(self.a, float), np.asarray(self.b, float))
-        if a.size == 1:  # scalars take a tenth of the time
+        if a.size == 1:  # Python floats take a tenth of the time of arrays
             return np.reshape(_moments_of_f1(a.item(), b.item()), (3, *a.shape))
         moments = np.empty((3, a.size))
         for start in range(0, a.size, _CHUNK):
@@ -330,7 +330,7 @@ def _by_shape(shape, interior, lower, upper):
 # Highest-density intervals
 
 _RULES = [np.polynomial.legendre.leggauss(size) for size in (2, 4, 8)]
-_SHORT = 0.01, 0.25  # largest moves, in spreads, for two and for four nodes
+_SHORT = 0.01, 0.25  # largest moves, in spreads, for which two and four nodes are sufficient
 _FEW = 256  # number of beta variables above which a polynomial gives the initial ends
 # Degrees of that polynomial, accurate to 5e-12 spreads up to scores of 4 (`near_log_odds`).
 _DEGREES = 23, 15
@@ -392,8 +392,8 @@ class _Density:
     """
     Density of v ~ Beta(p, q) with p <= q, as a function of the centred log odds d.
 
-    d is the log odds of v minus those of its mean v0. With c = 1 - v, c0 = 1 - v0 and g = log(1 +
-    v0 (exp(d) - 1)), v = v0 exp(d - g) and c = c0 exp(-g). The density of d is therefore
+    d is the log odds of v minus the log odds of its mean v0. With c = 1 - v, c0 = 1 - v0 and g =
+    log(1 + v0 (exp(d) - 1)), v = v0 exp(d - g) and c = c0 exp(-g). The density of d is therefore
     proportional to v**p c**q, that is, to exp(p d - (p + q) g). The target density, which is equal
     at both ends of the interval, is v**(p-1) c**(q-1) (1 + u)**power, with u equal to v, or to c if
     the parameters were swapped.

@@ -13,9 +13,9 @@ from bayescm.distributions.base import Distribution, check_interval, one_by_one
 from bayescm.distributions.hdi import INTERIOR
 
 _SAME = 1e-12  # atoms that differ only by rounding are merged
-# An infinite value with a smaller probability is treated as the largest finite one. Otherwise, the
-# mean likelihood ratio of a large table would be infinite, although the infinite value practically
-# never occurs.
+# An infinite value with a smaller probability than this is treated as the largest finite value.
+# Otherwise, the mean likelihood ratio of a large table would be infinite, although the infinite
+# value practically never occurs.
 NEVER = 1e-6
 # Number of standard errors within which both ends of an interval lie in 95% of samples of draws.
 # The normal quantile of 1 - 0.05 / 4 is 2.24, and an estimated standard error is itself wrong by
@@ -232,7 +232,7 @@ class Empirical(Distribution):
     @cached_property
     def _sorted(self):
         """Sorted draws along the last axis, and the number of valid ones."""
-        rows = np.sort(np.moveaxis(self.draws, 0, -1), axis=-1)  # NaN goes last
+        rows = np.sort(np.moveaxis(self.draws, 0, -1), axis=-1)  # NaN is sorted to the end
         return rows, (~np.isnan(rows)).sum(axis=-1)
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
@@ -257,7 +257,7 @@ class Empirical(Distribution):
         return one_by_one(ask, x, self.shape)
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        return one_by_one(self._interpolated, q, self.shape)  # linearly, as in numpy
+        return one_by_one(self._interpolated, q, self.shape)  # linear interpolation, as in numpy
 
     def _interpolated(self, q):
         rows, valid = self._sorted
@@ -297,7 +297,8 @@ class Empirical(Distribution):
 
     def _moment(self, function: Callable) -> Any:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore", RuntimeWarning)  # all draws NaN: the result is NaN
+            # If all draws are NaN, so is the result.
+            warnings.simplefilter("ignore", RuntimeWarning)
             return function(self.draws)
 
     def mode(self) -> np.ndarray:
@@ -365,7 +366,8 @@ class Empirical(Distribution):
         batches = self.draws[: size * _BATCHES].reshape(_BATCHES, size, *self.shape)
         ends = Empirical(np.moveaxis(batches, 1, 0)).hdi(prob)
         with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-            warnings.simplefilter("ignore", RuntimeWarning)  # for batches without a defined draw
+            # Raised for batches without a defined draw.
+            warnings.simplefilter("ignore", RuntimeWarning)
             spread = np.nanstd(ends, axis=0, ddof=1)
         # Batches follow the chains, so their spread reflects the dependence between draws.
         if self.draw_clusters > 1:

@@ -4,7 +4,7 @@ Highest-density intervals and modes of any distribution with a cdf and a density
 This is the general solver, which `Distribution` uses. It needs only quantiles, probabilities and
 densities. Some distributions have faster or more accurate solvers:
 
-- Functions of independent shares and pre-integrated functions have the slope of the density on
+- Functions of independent shares and pre-integrated functions provide the slope of the density on
   their lattices. `newton` uses it, with `both_ends` of this module and one `shortest_candidate`.
 - Beta variables and F1 have densities in closed form. `beta.beta_highest` solves thousands of them
   at once, with two evaluations of the incomplete beta function each. Newton's method with that
@@ -34,12 +34,13 @@ def remark(kind: str) -> str:
 
 
 _SHARES = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9])
-_AWAY = np.array([0.1, 1.0, 10.0, 1e3, 1e6])  # in widths of the interval, for an infinite end
+# Distances in widths of the interval, for an infinite end.
+_AWAY = np.array([0.1, 1.0, 10.0, 1e3, 1e6])
 _INSIDE = np.r_[1e-6, 1e-3, 0.1:0.95:0.1, 1 - 1e-3, 1 - 1e-6]
 # Log odds of the share of the left-out mass that is below the interval.
 _SPLITS = np.linspace(-16, 16, 65)
 _GOLDEN = (5**0.5 - 1) / 2  # ratio of the golden section
-_GOLDEN_STEPS = 36  # they shrink the bracket to 3e-8 of its length
+_GOLDEN_STEPS = 36  # number of steps, which shrink the bracket to 3e-8 of its length
 _TOLERANCE = 0.01  # relative tolerance for comparing densities on a rough grid
 _LIMIT = 600.0  # bound of the scale of a link, so that exp stays finite
 

@@ -250,7 +250,7 @@ class StudentMixture(Distribution):
         return grid, self.cdf(grid)
 
 
-_BETWEEN = 32  # points per node interval
+_BETWEEN = 32  # number of points per interval between nodes
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,7 +133,7 @@ def _joint_cumulants(parts, concentration, used):
 # The correlation of many classes: the delta method to second order
 
 _STEP = 1e-3  # step of finite differences, relative to a cell
-_CHUNK = 2**17  # elements of an array at a time
+_CHUNK = 2**17  # maximum number of elements of an array
 
 
 def multiclass_mcc(concentration: np.ndarray) -> "CornishFisherBeta":

@@ -1,9 +1,9 @@
 """
 Quantiles and highest-density intervals by Newton's method, with numerical errors.
 
-A number x has a scale y with ``x = link.to_x(y)``. On each lattice of a sequence of increasingly
-fine ones, the distribution function F(y), the density F'(y) and its slope F''(y) are known
-(`quadrature.LineValues.masses`). Let z = ndtri(F(y)) be the normal score of y.
+A number x is represented on a scale y, with ``x = link.to_x(y)``. On each lattice of a sequence of
+increasingly fine ones, the distribution function F(y), the density F'(y) and its slope F''(y) are
+known (`quadrature.LineValues.masses`). Let z = ndtri(F(y)) be the normal score of y.
 
 - A quantile at ndtr(z*) solves ``z(y) = z*``. On the normal scale, F is nearly linear. Newton's
   step is ``(z* - z) dy/dz`` with ``dy/dz = phi(z) / F'(y)``.
@@ -260,7 +260,8 @@ def _solve(rows, equation, together):
             is_good = _solve_on_lattice(
                 rows.take(index), equation.take(index), part, level, together
             )
-            one_sided = part.kind != _EQUAL_DENSITIES  # which coarse lattices cannot confirm
+            # This kind cannot be confirmed on coarse lattices.
+            one_sided = part.kind != _EQUAL_DENSITIES
             is_good &= level >= np.where(one_sided, 2, _LEAST_LEVEL[rows.rough])
             ends.put(index, part)
             rest.append(index[~is_good])
@@ -347,7 +348,7 @@ def _state_errors(rows, ends, move_before, dy_dz, level, together):
         error = np.broadcast_to(error.max(-1, keepdims=True), error.shape)
     dx_dy = np.exp(link.log_slope(np.where(np.isfinite(ends.y), ends.y, 0.0)))
     x = link.to_x(ends.y)
-    # The length of an interval; for a single quantile, four times its dx/dz.
+    # Length of an interval or, for a single quantile, four times its dx/dz.
     length = np.ptp(x, -1)[:, None] if together else 4 * dy_dz * dx_dy
     size = np.minimum(length, np.maximum(1, np.abs(x)))
     error_of_x = np.where(np.isfinite(ends.y), error * dy_dz * dx_dy, 0.0)

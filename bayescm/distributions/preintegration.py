@@ -456,8 +456,8 @@ _SETTLED = 1e-6  # move in scores at which the iteration ends
 # Interpolation error, as a fraction of the change with points twice as far apart. At a kink it is
 # 1/3. For a smooth function it is much smaller.
 _INTERPOLATION = 1 / 3
-_ASTRAY = 0.1  # relative to the length; larger moves from the quantile function indicate failure
-_AT_ONCE = 32  # points at which the distribution function is evaluated at once
+_ASTRAY = 0.1  # relative to the length; larger moves from the initial ends indicate failure
+_AT_ONCE = 32  # number of points at which the distribution function is evaluated at once
 
 
 def standard_error(values: np.ndarray) -> np.ndarray:

@@ -263,7 +263,7 @@ def _with_powers(moments, powers):
     return np.stack([mean, sd, skewness], -1)
 
 
-_GREATEST_LOG = 600.0  # largest log with a finite exponential
+_GREATEST_LOG = 600.0  # bound of logs, so that exp stays finite
 
 
 def difference(first: Any, second: Any) -> FunctionOfShares | None:
@@ -318,7 +318,7 @@ def difference(first: Any, second: Any) -> FunctionOfShares | None:
 # Many distributions on lattices
 
 _ROUGH = 1e-4  # tolerance from which on coarser lattices and fewer points are sufficient
-_ARRAY = 2**14  # elements of an array: 128 kB, so that several fit into the processor's cache
+_ARRAY = 2**14  # number of elements of an array, 128 kB, so that several fit into the cache
 # Largest number of elements in the lattice of one row, which takes 16 MB and about one second.
 # Larger lattices are not used; the error of the largest permitted one is stated.
 _LARGEST_LATTICE = 2**21
@@ -328,11 +328,11 @@ _PLAIN = 80.0
 _LEADS = 3.0
 # Number of shares above which a polynomial gives the log odds for rough results.
 _MANY_SHARES = 16
-_DEGREES = 15, 11  # of that polynomial, with errors of 5e-6 spreads up to scores of 6
+_DEGREES = 15, 11  # degrees of that polynomial, with errors of 5e-6 spreads up to scores of 6
 # Normal scores at the middle of a share and around it, used to find the direction of y.
 _PROBES = np.array([0.0, -4.0, -2.0, 2.0, 4.0])
-_MOMENT_LEVELS = 6  # enough levels for the moments of a number in a finite range
-_LARGEST_CURVE = 2**21  # elements of the finest lattices for quantile functions of shares
+_MOMENT_LEVELS = 6  # number of levels, enough for the moments of a number in a finite range
+_LARGEST_CURVE = 2**21  # maximum number of elements of lattices for quantile functions of shares
 
 
 class Rows:
@@ -584,7 +584,7 @@ class Rows:
 
 # The lattice
 
-_REACH = 7.5  # of z: the mass beyond is 6e-14
+_REACH = 7.5  # largest absolute z; the mass beyond is 6e-14
 # Steps of z by level. The first level is used for rough results only. The number of points grows
 # with the d-th power of the inverse step, which therefore decreases more slowly in three
 # dimensions. The steps of an outer share are refined further than the steps of the lines. Cohen's
@@ -669,8 +669,8 @@ def lattice(d: int, outer: bool, level: int, rough: bool) -> Lattice | None:
 
 # Crossings of lines
 
-_WINDOW = {False: 8, True: 6}  # points used to interpolate a line
-# Enough for convergence to rounding error, starting from the chord.
+_WINDOW = {False: 8, True: 6}  # number of points used to interpolate a line
+# Number of Newton steps, enough for convergence to rounding error from the chord.
 _NEWTON_STEPS = {False: 3, True: 2}
 # A polynomial is rejected if its slope differs from the slope of the chord by more than this
 # factor, because it oscillates near kinks.
@@ -760,7 +760,8 @@ class LineValues:
         d2y_ds2 = np.where(trusted, bend, 0.0) / lines.step**2
         s = lines.first[line] + lines.step * (start + middle + t)
         weight = self.weights[row if len(self.weights) > 1 else 0, line]
-        signed = np.where(left <= 0, weight, -weight)  # sign by the direction of the crossing
+        # The direction of the crossing determines the sign.
+        signed = np.where(left <= 0, weight, -weight)
 
         def total(terms):
             return np.bincount(flat_row, terms, y.size).reshape(y.shape)

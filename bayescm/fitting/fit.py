@@ -115,8 +115,8 @@ def fit(
 
         The root has further attributes if they apply:
 
-        - ``log_likelihood_effects``: whether the log likelihood of a group is conditional on its
-          effects, or has them "integrated out" as in ``hierarchical_groups``.
+        - ``log_likelihood_effects``: whether the log likelihood of a group is "conditional on"
+          effects, or the effects are "integrated out" as in ``hierarchical_groups``.
         - ``log_marginal_likelihood``: a number, or a list over the flattened batch, if the direct
           posterior provides it (`evidence_for` uses it to compare models).
 
@@ -208,7 +208,7 @@ def fit(
     attrs = _described(function, aligned, built) | _estimands(built, posterior, values)
     used = posterior.sampling_method if directly and posterior else "nuts"
     attrs |= {"sampling_method": used, "sampling_reason": why}
-    if "effective" in getattr(canonical, "coords", ()):  # the tree contains only their sums
+    if "effective" in getattr(canonical, "coords", ()):  # the tree contains only sums of weights
         attrs |= {"weights": "importance"}
     attrs |= {"random_seed": seed}
     seeds = np.random.SeedSequence(seed).spawn(2)

@@ -453,7 +453,7 @@ def _direct_posterior(tree):
     known = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in keywords.items()
-        if key in parameters and not isinstance(value, str)  # a function, stored as its name
+        if key in parameters and not isinstance(value, str)  # a function is stored as its name
     }
     return function(evidence, **known)
 

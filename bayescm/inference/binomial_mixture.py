@@ -51,8 +51,8 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 _FEW = 8  # up to this number of identical items, sampling one by one is faster
-_EXCHANGES = 2  # moves of type 2 per end and sweep
-_STEPS = 4  # moves of type 3 per sweep
+_EXCHANGES = 2  # number of exchanges (step 2) per end and sweep
+_STEPS = 4  # number of random walk steps (step 3) per sweep
 _SCALES = (0.02, 0.08, 0.3)  # standard deviations of the random walk, chosen at random
 _LEAST = 1e-12  # smallest weight, and smallest distance of rates from 0 and 1
 _ALIKE = 1e-7  # smallest rho: rates differ by 1/3000 of their binomial standard error

@@ -42,16 +42,17 @@ from bayescm.distributions.logit_lattice import LogitLattice, concatenate
 
 _PLAUSIBLE = 14.0  # nats below the maximum log density; other drifts are omitted
 _END = 7.0  # nats below the maximum at which the range of drifts may end
-_TRIES = 5  # attempts to find the range
+_TRIES = 5  # maximum number of attempts to find the range
 # Lengths of initial segments of a long series, used to estimate the error of the approximation.
 _PILOT_STEPS = 100, 400, 1600
 _EXTRA = 16  # fine grid points added at both ends, so that the range is not empty
 _HALVINGS = 6  # number of bisections of the coarse grid of the drift
-_NODES = 12  # nodes per panel inside the range
-_OUTER_NODES = 8  # nodes per panel outside the range
+_NODES = 12  # number of nodes per panel inside the range
+_OUTER_NODES = 8  # number of nodes per panel outside the range
 _POINTS_PER_SD = 2.0
-_POINTS_PER_FILTERED_SD = 3.0  # finer for the filter, whose next step may be a surprise
-_LATTICE_REACH = 8.0  # in standard deviations, on either side
+# Finer for the filter, because the next step may be far from the prediction.
+_POINTS_PER_FILTERED_SD = 3.0
+_LATTICE_REACH = 8.0  # in standard deviations, on each side
 _SKEW = 0.7  # larger standard deviations of a logit occur only with few hits or few misses
 _FEWEST = 200  # minimum number of lattice points
 _MOST = 40_000  # maximum number of lattice points
@@ -217,11 +218,11 @@ def _legendre(low, high, size):
 # steps are repeated in a wider one.
 
 _WINDOW_STEPS = 24  # maximum number of steps per window
-_SUPPORT = 1e-15  # relative to the maximum density: negligible outside a window
-_ROUNDING = 1e-14  # relative to the maximum density: bound of the error of the Fourier transform
-_UNDERFLOW = 1e-8  # of the mass: below this, the result depends on the tails
+_SUPPORT = 1e-15  # density that is negligible outside a window, relative to the maximum
+_ROUNDING = 1e-14  # bound of the error of the Fourier transform, relative to the maximum
+_UNDERFLOW = 1e-8  # share of the mass below which the result depends on the tails
 _RESOLVED = 1.2  # lattice points per drift for which a sum equals the integral
-_EDGE = 1e-11  # relative to the maximum density: too large at the edge of a window
+_EDGE = 1e-11  # largest density at the edge of a window, relative to the maximum
 _SMOOTHED_EDGE = 1e-7  # the same for smoothed densities
 _REACH = 8.0  # padding of the periodic convolution, in standard deviations of a step
 _MARGIN = 8  # lattice points on either side of the expected window
@@ -525,7 +526,7 @@ def _in_window(values, left, low, high):
 
 # Gaussian approximation of a walk: its location, and the evidence of each drift
 
-_AVERAGED_STEPS = 9  # steps averaged in the variance of a logit
+_AVERAGED_STEPS = 9  # number of steps averaged in the variance of a logit
 
 
 def kalman_filter(
@@ -640,7 +641,7 @@ def draw(lattice, density, size, rng):
 
 # Interpolation on a lattice, and the square of a frequency
 
-_TERMS = 10  # terms of the series of a square
+_TERMS = 10  # number of terms of the series of a square
 
 
 def refine(values: np.ndarray, most: float = np.inf) -> np.ndarray:

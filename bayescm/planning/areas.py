@@ -2,8 +2,8 @@
 Sample size for the interval of an area under the ROC curve.
 
 Scores in both classes are assumed to be normal with equal variances, and means that differ by
-sqrt(2) times the normal quantile of the area. Test sets are simulated, and each has DeLong's
-interval on the logit scale.
+sqrt(2) times the normal quantile of the area. Test sets are simulated, and DeLong's interval on the
+logit scale is computed for each.
 """
 
 import numpy as np
@@ -150,7 +150,8 @@ def hanley_mcneil(area: float, positives: float, negatives: float) -> float:
     >>> round(hanley_mcneil(0.893, 51, 58), 4)
     0.0325
     """
-    # Q1: two positives outscore one negative. Q2: one positive outscores two negatives.
+    # Probabilities q1 that two positives outscore one negative, and q2 that one positive outscores
+    # two negatives.
     q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
     variance = area * (1 - area)
     variance += (positives - 1) * (q1 - area**2) + (negatives - 1) * (q2 - area**2)

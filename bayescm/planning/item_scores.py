@@ -2,9 +2,9 @@ r"""
 Number of items for the interval of a mean score, or for the detection of a difference.
 
 The score distribution is drawn from the posterior of a pilot. Test sets are drawn from this
-distribution, and each has the interval of the default model, computed from moments. Two systems
-have the joint posterior of `bayescm.posteriors.item_scores`, in which pseudo-items represent
-unobserved disagreement.
+distribution, and the interval of the default model is computed for each, from moments. For two
+systems, the joint posterior of `bayescm.posteriors.item_scores` is used, in which pseudo-items
+represent unobserved disagreement.
 
 If items come in clusters, J whole clusters are drawn from the pilot for each test set. With
 :math:`S_c` the sum of the scores of the :math:`m_c` items in cluster c, the mean :math:`\bar s =
@@ -95,7 +95,8 @@ def plan_item_scores(
     ------
     ValueError
         If not exactly one of width and difference is given. If the pilot has fewer than ten items
-        or clusters, or has slices, weights or a judge. If no number of items suffices.
+        or clusters, or contains slices, weights or scores from a judge. If no number of items
+        suffices.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 """
-Label planning with a judge: which examples to label next, and how much the judge is worth.
+Label planning with a judge: which examples to label next, and how many labels the judge replaces.
 
 A stratum is a combination of labels of the judge and of the classifiers. The posterior variance of
 a measure is approximately a sum of v_k / w_k over the strata, with w_k the labels and pseudo-counts
@@ -30,7 +30,7 @@ from bayescm.validate import check_prob, check_seed, check_whole, fail
 
 _VARIANCE_DRAWS = 1000
 _WORTH_DRAWS = 10_000
-_LEAST = 0.1  # minimum share of labels, relative to an equal allocation
+_LEAST = 0.1  # minimum share of the labels of a stratum, relative to an equal allocation
 _STEPS = 5000  # with a large budget, several labels are allocated per step
 
 
@@ -47,10 +47,10 @@ def plan_labels(
     """
     Return the number of examples to label next in each stratum, for a given measure.
 
-    A stratum is a combination of labels of the judge and the classifier. It gets more labels if its
-    true classes are more uncertain, if it contains more examples, and if it has more influence on
-    the measure. The best allocation becomes clearer as labels accumulate: label a batch, update the
-    evidence, and plan again.
+    A stratum is a combination of labels of the judge and the classifier. A stratum receives more
+    labels if its true classes are more uncertain, if it contains more examples, and if it
+    influences the measure more. The best allocation becomes clearer as labels accumulate: label a
+    batch, update the evidence, and plan again.
 
     Stratified selection needs no weights. The model assumes that labelled examples are a random
     sample *within* their stratum, and the number of labels per stratum does not matter (selection
@@ -302,7 +302,7 @@ def labels_worth(
     evidence : DataArray or Dataset
         Result of `bayescm.from_partly_labelled`.
     measures : name, function, or sequence of these, optional
-        Measures, by default those of `bayescm.summary`.
+        Measures. By default, the default measures of `bayescm.summary`.
     model, concentration, positive
         See `bayescm.interval`.
     draws : int, optional
@@ -315,7 +315,7 @@ def labels_worth(
     -------
     DataFrame
         One row per measure and classifier: ``measure``, ``labels`` (their number) and ``worth``.
-        The latter is the number of labelled examples, randomly drawn from the same population, that
+        ``worth`` is the number of labelled examples, randomly drawn from the same population, that
         alone would give the same posterior variance. An uninformative judge adds nothing, and
         labels of unrepresentative examples are worth less than their number.
 

@@ -37,7 +37,7 @@ from bayescm.planning.search import (
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.validate import check_kind, check_number, check_prob, check_seed, check_whole, fail
 
-# Units of the proportions.
+# Units of the measures that are proportions, by name.
 UNITS = {name: unit for name in names() if (unit := resolve(name).unit)}
 
 
@@ -74,8 +74,8 @@ def plan(
         Pilot, as an alternative to `expect` for any measure: counts, a concentration returned by
         `bayescm.priors.elicit`, or any other evidence, such as outcomes, scores, attempts or
         ratings. The unknown truth is drawn from its posterior. The future test set is evaluated
-        separately with the default prior. If the pilot has several systems, the plan is for the
-        interval of their difference, or of every pairwise difference.
+        separately with the default prior. If the pilot contains several systems, the plan is for
+        the interval of their difference, or of every pairwise difference.
     prevalence : float in (0, 1), optional
         Prevalence of positives among the examples (patients) to be enrolled, for a measure of the
         positives (recall) or the negatives (specificity). ``n`` then counts examples, a random
@@ -450,8 +450,8 @@ def plan_above(
     ------
     ValueError
         If a measure is not a single proportion, or the plausible value does not exceed the
-        requirement. If two measures have no prevalence or refer to the same class. If a measure
-        with a prevalence does not refer to one class.
+        requirement. If two measures are given without a prevalence, or refer to the same class. If
+        a measure with a prevalence does not refer to one class.
 
     Notes
     -----

@@ -2,8 +2,8 @@
 Sample size planning from a pilot, for any type of evidence.
 
 The examples or items of the pilot are resampled in unknown proportions
-(`bayescm.evidence.resampling`), and each test set has the interval of its default model. If the
-pilot has several systems, the plan is for the differences between them.
+(`bayescm.evidence.resampling`), and the interval of the default model is computed for each test
+set. If the pilot contains several systems, the plan is for the differences between them.
 """
 
 import warnings
@@ -33,7 +33,7 @@ _FEWEST = 10  # minimum number of examples or items of a pilot
 _LARGE_ERROR = 0.5
 # If a size is within this relative distance, its widths are scaled as 1 / sqrt(n).
 _NEAR = 0.1
-_SLOW_NEAR = 0.3  # for slow types of evidence
+_SLOW_NEAR = 0.3  # the same for slow types of evidence
 
 
 def plan_like(
@@ -135,7 +135,7 @@ def _simulator(pilot, measure, sets, *, prob, kind, random_seed):
         for index in range(sets):
             drawn = resample(pilot, n, rng)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # about small test sets
+                warnings.simplefilter("ignore", UserWarning)  # raised for small test sets
                 try:
                     widths[index] = present(drawn, measure, prob=prob, kind=kind)[1].max()
                 except ValueError:
