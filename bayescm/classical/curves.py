@@ -57,8 +57,9 @@ def delong(evidence: xr.Dataset, *, prob: float = 0.95, transform: str = "logit"
     Returns
     -------
     DataArray, dims ([fold], [classifier], bound)
-        Interval. If the classes are perfectly separated, its width is zero, and it is NaN on the
-        logit scale, because the method does not apply. Without the transform it may exceed [0, 1].
+        Interval. If the classes are perfectly separated, the method does not apply: the interval is
+        NaN on the logit scale, and its width is zero without the transform. Without the transform,
+        it may also exceed [0, 1].
 
     References
     ----------

@@ -372,9 +372,9 @@ class CornishFisherBeta(Distribution):
     support : pair of float
         Smallest and largest value.
     accurate_tails : bool
-        Whether the tails are accurate, as for the mean of a Dirichlet process, whose tails four
-        moments describe well. docs/results/item_score_alarms_tails.csv lists how often the tail
-        probability of a sample is below 1e-2 and 1e-3.
+        Whether the tails are accurate. This is the case for the mean of a Dirichlet process,
+        because four moments describe its tails well. docs/results/item_score_alarms_tails.csv lists
+        how often the tail probability of a sample is below 1e-2 and 1e-3.
 
     Examples
     --------

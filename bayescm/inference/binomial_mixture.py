@@ -18,16 +18,16 @@ concentration. Components without items thus have rates similar to the observed 
 :math:`\phi = 0`, a rate has the Jeffreys prior.
 
 Component m has :math:`N_m` items with :math:`X_m` correct and :math:`F_m` wrong attempts. A sweep
-samples:
+consists of these steps:
 
-1. the component of each item, with probabilities proportional to :math:`w_m q_m^{x_i} (1 -
+1. Sample the component of each item, with probabilities proportional to :math:`w_m q_m^{x_i} (1 -
    q_m)^{n_i - x_i}`.
-2. an exchange of all items between rate 0 (or 1) and a component, with w and q integrated out,
-   because a large set of items rarely moves one item at a time.
-3. :math:`\mu` and :math:`\rho` by random walk Metropolis steps, with q integrated out: their
+2. Exchange all items between rate 0 (or 1) and a component, with w and q integrated out, because a
+   large set of items rarely moves one item at a time.
+3. Sample :math:`\mu` and :math:`\rho` by random walk Metropolis steps, with q integrated out: their
    likelihood is beta-binomial.
-4. :math:`q_m \sim \mathrm{Beta}(\tfrac12 + \mu \phi + X_m, \tfrac12 + (1 - \mu) \phi + F_m)` and
-   :math:`w \sim \mathrm{Dirichlet}(a + N)`.
+4. Sample :math:`q_m \sim \mathrm{Beta}(\tfrac12 + \mu \phi + X_m, \tfrac12 + (1 - \mu) \phi + F_m)`
+   and :math:`w \sim \mathrm{Dirichlet}(a + N)`.
 
 If it is known which wrong outputs are equal, each component also follows one of several
 distributions of wrong outputs ("ways"), which have equal prior probabilities. The way is sampled

@@ -176,6 +176,8 @@ def allocate(
     """
     Return the numbers of labels per stratum, (K,), that minimise ``sum(variance / weight)``.
 
+    Each stratum first receives at least a tenth of an equal share of the labels, if possible.
+
     Parameters
     ----------
     variance : ndarray, shape (K,)

@@ -255,7 +255,8 @@ def plan_pairs(
     Raises
     ------
     ValueError
-        If the budget is not a positive integer, or a system is unknown.
+        If the budget is not a positive integer, if a system is unknown, or if there are fewer than
+        five clusters.
 
     Examples
     --------

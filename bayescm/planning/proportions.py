@@ -211,7 +211,7 @@ def width_curve(
     kind: str = "hdi",
 ) -> pd.DataFrame:
     """
-    Return the mean and assured width of the interval by size.
+    Return the mean and the assured width of the interval as functions of the size.
 
     Parameters
     ----------
