@@ -15,7 +15,7 @@ from bayescm.validate import check_choice, check_whole, fail
 
 PARTS = ("answers", "totals", "all")
 _REACH = 500
-_ROOM = 200_000  # elements of a temporary array, chosen to fit into the processor cache
+_ROOM = 200_000  # largest number of elements in a temporary array, which fits into the cache
 _FEW = 8  # longest axis that is added term by term
 
 

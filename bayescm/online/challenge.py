@@ -30,11 +30,11 @@ from bayescm.posteriors.paired_outcomes import paired_outcomes
 from bayescm.validate import check_prob, fail
 
 GO_ON, PROMOTE, FUTILE = "go on", "promote", "futile"
-_DRAWS = 4000  # draws from each posterior
+_DRAWS = 4000  # number of draws from each posterior
 _TAILS = (0.025, 0.975)
 _NORMAL = float(ndtri(_TAILS[1]))
 _COORDS = ("actual", "predicted", "label", "classifier", "positive")  # coordinates of outcomes
-_MOST_CLASSES = 30  # the number of cells is the cube of the number of classes
+_MOST_CLASSES = 30  # largest number of classes; the number of cells is its cube
 
 
 class Challenge(LedgerClient):
@@ -433,7 +433,7 @@ def interim_analyses(
     parts = []
     for counts in flat:
         part = xr.Dataset({"counts": (("batch", "outcome"), counts[None])}, coords)
-        # The same seed for every batch, so that earlier results do not change with later batches.
+        # All batches use the same seed, so that later batches do not change earlier results.
         parts.append(_analyse(part, measure, margin, np.random.default_rng(random_seed)))
     columns = [np.concatenate(column).reshape(lead) for column in zip(*parts, strict=True)]
     return InterimAnalyses(*columns)

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from bayescm.validate import fail, suggest
 
-CLASSES, VERSION = "classes", 1  # the encoding of such entries, and its version
-_LONGEST = 200  # characters in a name
+CLASSES, VERSION = "classes", 1  # encoding of entries that change the classes, and its version
+_LONGEST = 200  # largest number of characters in a name
 
 
 class ClassChange(NamedTuple):

@@ -127,7 +127,7 @@ class Database:
                 self._file.check(write=write)
             with begin(self._engine, write=write) as connection:
                 yield connection
-            if self._file is not None:  # must pass before the commit is acknowledged
+            if self._file is not None:  # this check must pass before the commit is acknowledged
                 self._file.check(write=False)
 
     @contextmanager
@@ -135,12 +135,12 @@ class Database:
         try:
             yield
         except DRIVER_ERRORS as problem:
-            # "from None": the chained error would print the statement and its values.
+            # Without `from None`, the chained error would print the statement and its values.
             raise explain(problem, purpose, self._url) from None
 
 
 # Forks wait until no transaction or set-up is running and all connections are closed. A child that
-# used its parent's connection would break both.
+# used the connection of its parent would break it for both processes.
 
 _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 _fork_guard = threading.RLock()  # also serialises migrations, because Alembic runs one at a time
@@ -205,7 +205,7 @@ def parse(store: str | os.PathLike) -> sa.URL:
         return _parse_url(text)
     if re.match(r"\w+\s*=", text):
         return _parse_keywords(text)
-    # Text with a user or a scheme is not a file name. It may end in a password.
+    # Text with a user or a scheme is not a file name. It is not shown, as it may contain a password.
     if re.match(r"[^/\\]{2,}:", text) or re.search(r":[^/]*@|\b(password|passwd|pwd)\s*=", text):
         todo = "write sqlite:/// before the name of a file, postgresql:// before a user"
         raise fail("The store has an address of unknown form", ..., _ADDRESSES, todo)
@@ -316,7 +316,7 @@ def connect(url: sa.URL, *, timeout: float) -> sa.Engine:
     path = file_of(url)
     if path is None:
         return _connect_sqlite(":memory:", timeout)
-    if not _is_writable(path):  # reopened for each use, as a WAL file may appear
+    if not _is_writable(path):  # reopened for each use, because a WAL file may appear
         return _connect_sqlite(path, timeout, pool=sa.pool.NullPool)
     return _connect_sqlite(path, timeout)
 
@@ -424,9 +424,9 @@ class File:
 
 REVISION = "2"  # the last revision in `MIGRATIONS`
 TABLES = "1"  # the last revision that changed the tables; every ledger is upgraded to it
-WITH_CLASSES = "2"  # allows entries that rename and add classes (`bayescm.online.classes`)
+WITH_CLASSES = "2"  # first revision with entries that rename and add classes (see `classes`)
 MIGRATIONS = Path(__file__).parent / "migrations"
-_ADVISORY_LOCK = 0x62636D  # serialises set-ups on PostgreSQL
+_ADVISORY_LOCK = 0x62636D  # key of the lock that serialises set-ups on PostgreSQL
 
 
 def prepare(engine: sa.Engine, url: sa.URL, *, create: bool) -> None:
@@ -457,7 +457,7 @@ def make_file(path: Path, timeout: float) -> None:
     try:
         with engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
-            driver.execute("PRAGMA journal_mode=WAL")  # must be outside a transaction
+            driver.execute("PRAGMA journal_mode=WAL")  # not possible in a transaction
         upgrade(engine)
         engine.dispose()
         publish(part, path)

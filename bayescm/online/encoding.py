@@ -322,7 +322,7 @@ def _in_label_order(evidence, labels, names):
             "The labels {} are unknown in the earlier batches", unknown, map(str, labels), todo
         )
     pairs = np.zeros((evidence.sizes["example"], 2, len(labels)), bool)
-    pairs[..., [labels.index(label) for label in got]] = evidence.values  # the others stay False
+    pairs[..., [labels.index(label) for label in got]] = evidence.values  # others stay False
     return pairs[np.lexsort(pairs.reshape(len(pairs), 2 * len(labels)).T[::-1])]
 
 
@@ -647,7 +647,7 @@ def as_utc(at: Any) -> datetime:
     try:
         if not isinstance(at, str | date | np.datetime64):  # a number has no unit
             raise TypeError
-        if isinstance(at, str) and not at.strip()[:4].isdigit():  # ambiguous: 1/2/2026
+        if isinstance(at, str) and not at.strip()[:4].isdigit():  # 1/2/2026 is ambiguous
             raise ValueError
         moment = pd.Timestamp(at)
         if pd.isna(moment):
@@ -668,7 +668,7 @@ def time_of_name(batch_id: str) -> str | None:
         return None
     try:
         return timestamp(as_utc(batch_id))
-    except ValueError:  # 2026-02-30
+    except ValueError:  # not a date, e.g. 2026-02-30
         return None
 
 

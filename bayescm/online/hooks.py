@@ -39,12 +39,12 @@ from bayescm.validate import check_is, check_whole, fail
 
 _LOG = logging.getLogger("bayescm.online")
 _RETRIED = (408, 425, 429)  # status codes of temporary errors, in addition to 5xx
-_SHORTEST_SECRET = 16  # characters of a secret
+_SHORTEST_SECRET = 16  # minimum number of characters in a secret
 _ALARM = ("batch_id", "rule", "measure")  # columns that identify an alarm
 _CLOSED = "closed"  # replaces the rule in the key of a closing page
 _WITHDRAWN = "withdrawn"  # state of an incident that a correction has removed
-_WAIT, _LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)  # before a failed page is retried
-_MOST_ATTEMPTS = 12  # about six hours
+_WAIT, _LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)  # first and longest wait to retry
+_MOST_ATTEMPTS = 12  # the last attempt is after about six hours
 _COLUMNS: tuple[str, ...] = (
     *("classifier", "incident", "event", "at", "rule", "measure", "sentence"),
     *("hook", "attempt", "problem", "next_try"),
@@ -359,7 +359,7 @@ def _deliver(monitor, hook, due, dry_run):
 def _page(classifier, incident, members, event, key):
     """Return the page of an incident as a dict of JSON types."""
     sentence = incident["sentence"]
-    alarm = members[members["sentence"] == sentence].iloc[0]  # the alarm of the sentence
+    alarm = members[members["sentence"] == sentence].iloc[0]  # the one that it describes
     if event == "closed":
         since, end = (f"{incident[name]:%Y-%m-%d %H:%M}" for name in ("opened", "closed"))
         if incident["state"] == _WITHDRAWN:
@@ -392,7 +392,7 @@ def _call(hook, page):
     """Return the error message of a hook, or an empty string."""
     try:
         hook.call(page)
-    except Exception as problem:  # any custom hook may fail, the others must run
+    except Exception as problem:  # a custom hook may raise any error; others must still run
         return str(problem) if isinstance(problem, OSError) else repr(problem)
     return ""
 

@@ -135,7 +135,7 @@ def incidents_of(alarms: pd.DataFrame, at: np.ndarray) -> pd.DataFrame:
     times = ("opened", "closed", "since")
     if not len(table):
         return table
-    # A silence opens after its batch, perhaps also after the incidents of later batches.
+    # A silence opens later than its batch, so it may come after the incidents of later batches.
     table = table.sort_values("opened", kind="stable", ignore_index=True)
     return table.astype({name: "datetime64[us]" for name in times})
 

@@ -66,7 +66,7 @@ from bayescm.online.encoding import (
 from bayescm.validate import fail, suggest
 
 _CLOCK_TOLERANCE = timedelta(seconds=1)  # clocks of different machines may differ by this much
-_SEARCHED_BY_ENTRY = 1000  # entries, see `_find_batch`
+_SEARCHED_BY_ENTRY = 1000  # number of last entries to search by number; see `_find_batch`
 _COMPARED = 50  # number of last entries that a batch is compared with
 # Largest probability that one of these entries is equal by chance. With two classes, batches of
 # 1,000 examples are below this limit.
@@ -92,7 +92,7 @@ delivery_table = _table(
     *("classifier", "number", "batch_id", "rule", "measure", "incident"),
     *("hook", "attempt", "outcome", "next_try", "recorded_at", "hash"),
 )
-ORDERS = ("at", "recorded_at")  # time of observation, or of arrival
+ORDERS = ("at", "recorded_at")  # time of observation, or time of arrival
 _ALARM = ["batch_id", "rule", "measure"]  # columns that identify an alarm
 STARTED, DELIVERED, FAILED = "started", "delivered", "failed"  # outcomes of a delivery
 
@@ -1002,7 +1002,7 @@ def _classifiers(connection):
     ]
 
 
-# Needs one index lookup per classifier, however many batches it has.
+# This query needs one index lookup per classifier, regardless of the number of its batches.
 _WITH_ENTRIES = sa.text(
     "WITH RECURSIVE names(name) AS (SELECT min(classifier) FROM bayescm_batches UNION ALL "
     "SELECT (SELECT min(classifier) FROM bayescm_batches WHERE classifier > names.name) "

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 OF_RULES = ("classes", "phase")  # coordinates of batches that only the alarm rules use
-BLOCK = 1000  # batches per transaction of `extend`; larger blocks are hardly faster
+BLOCK = 1000  # number of batches per transaction of `extend`; larger blocks are hardly faster
 _SLIP = 0.8  # similarity ratio above which a new name may be a typo: one letter in five differs
 
 
@@ -215,7 +215,7 @@ class Monitor(LedgerClient):
         self._order = check_choice("order", order, list(ORDERS))
         self.season = check_season(season)
         self._concentration = concentration
-        self._is_prior_checked = concentration is None  # against the labels of the first batch
+        self._is_prior_checked = concentration is None  # the prior is checked with the first batch
         self._entries: Entries | None = None  # entries read so far
 
     # Recording batches
@@ -442,7 +442,7 @@ class Monitor(LedgerClient):
             yield ids[0], first, times[0]
             ids, times, plain, like = ids[1:], times[1:], plain[1:], first
         else:
-            encode(first, describe(self.classifier, like))  # an error for new classes
+            encode(first, describe(self.classifier, like))  # raises an error for new classes
         known = like.indexes["actual"]
         if not plain.indexes["actual"].equals(known):
             of_classes = {dim: known for dim in ("actual", "predicted") if dim in plain.dims}

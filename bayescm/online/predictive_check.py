@@ -20,7 +20,7 @@ from bayescm.posteriors.summed_item_scores import SummedItems
 from bayescm.validate import fail
 
 _DRAWS = 10_000
-_ROOM = 2_000_000  # elements of a temporary array
+_ROOM = 2_000_000  # largest number of elements in a temporary array
 _TERMS = 20_000  # largest number of trials for which summation is faster
 _TIE = 1e-12
 # Alarms need only tails below a level. A measure within `_NEAR` standard deviations of its mean has
@@ -31,10 +31,10 @@ _CANCELS = 1e-8  # tails below this are summed, because 1 minus the other tail l
 _EXPECTED = 5  # minimum expected count of every cell for the normal approximation
 _STEP = 1e-3  # step of the finite differences, in standard errors of a proportion
 # Without a known distribution, draws are added until enough of them are as extreme as the batch.
-_FIRST = 200  # draws
-_ENOUGH = 10  # draws as extreme as the batch
-_FEW = 3  # fewest such draws, if the tail is far above the level
-_MOST = 1_000_000  # draws
+_FIRST = 200  # number of draws at the start
+_ENOUGH = 10  # sufficient number of draws that are as extreme as the batch
+_FEW = 3  # sufficient number of such draws, if the tail is far above the level
+_MOST = 1_000_000  # largest number of draws
 
 
 def surprise(
@@ -312,7 +312,7 @@ def _summed(k, n, a, b):
 
 def _averaged(k, n, a, b):
     """Return the cdf as the mean binomial cdf over the rate, by quadrature on a normal scale."""
-    # Width of the binomial on the scale of the normal score of the rate.
+    # Width of the binomial distribution on the scale of normal scores of the rate.
     width = np.sqrt((a + b + 1) / n)
     halvings = np.clip(np.ceil(np.log2(0.25 / width)), 0, 14).astype(int)
     result = np.empty(k.shape)

@@ -84,14 +84,14 @@ from bayescm.online.updating import monitored_measures, posterior_of, prior_cell
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_number, fail, suggest
 
-# The rules of counts, in the order of the columns of ``docs/results/run_length_*.csv``.
+# Rules for counts, in the order of the columns of ``docs/results/run_length_*.csv``.
 RULES = ("batch", "floor", "reference", "change")
 COLUMNS: tuple[str, ...] = (
     *("step", "batch_id", "at", "first", "since", "rule", "measure", "direction"),
     *("estimate", "lower", "upper", "limit", "value", "threshold", "lasted", "on", "sentence"),
 )
-RATE = 0.05  # probability of a false alarm within the horizon
-HORIZON = 1000  # batches
+RATE = 0.05  # default probability of a false alarm within the horizon
+HORIZON = 1000  # default horizon in batches
 _HAZARD = 0.01  # prior probability of a change at each batch
 # Numbers of batches in the spans of recent evidence.
 SPANS = tuple(2**power for power in range(10))
@@ -393,7 +393,8 @@ class MonitoredSeries:
         current evidence lacks.
         """
         monitored = monitored_measures(measures, self.tables)
-        # All batches are needed: a label may be an abstention only if no batch has it as a class.
+        # All batches are needed, because a label can be an abstention only if it is not a class in
+        # any of them.
         tables = self.all_together if self.is_sampled else self.cells
         posterior: Any = self.posterior(tables)
         if posterior.measured or posterior.measured_variable != "cells":
@@ -662,7 +663,8 @@ def _change(series, measures, share):
     for index, segment in enumerate(series.segments):
         before = _moments(series, measures, first, segment.first - 1, segment)
         after = _moments(series, measures, segment.first, segment.raised)
-        # While a measure is worse than before an earlier change, that state remains the baseline.
+        # As long as a measure is worse than before an earlier change, the state before that change
+        # remains the baseline.
         healthy = healthy if is_worse else before
         is_worse = bool((_moved_by(after, healthy, 2) > _WORSE).any())
         first, is_latest = segment.first, index == len(series.segments) - 1
@@ -780,7 +782,7 @@ def _reference(series, measure, level, first, table):
 
 
 def _floor(series, measure, floor, level):
-    floor = np.asarray(floor)  # a scalar, or one floor per value with NaN for none
+    floor = np.asarray(floor)  # a scalar, or one floor per value (NaN: no floor)
 
     def is_beyond(posterior):
         values = _point(posterior, measure)
@@ -872,7 +874,7 @@ def _rows(series, rule, measure, values, is_on, threshold, limit, *, since=None,
     if onset:
         was_on = np.concatenate([np.zeros_like(is_on[:1]), is_on[:-1]])
         is_listed = is_on & ~was_on
-    # End of each run of batches with the rule on, found from the last batch backwards.
+    # For each batch, the end of the run of batches in which the rule is on, found backwards.
     end = np.where(is_on, len(is_on), np.arange(len(is_on))[:, None])
     end = np.minimum.accumulate(end[::-1], axis=0)[::-1]
     row, column = np.nonzero(is_listed & (series.judged >= series.first)[:, None])
@@ -1180,7 +1182,8 @@ def _not_a_single_table(reference):
 
 # Posterior probabilities of being below a floor, or worse than in a reference period
 
-# Trapezoidal rule for a standard normal variable, which converges exponentially.
+# Nodes and weights of the trapezoidal rule for a standard normal variable, which converges
+# exponentially.
 _Z = np.linspace(-8.5, 8.5, 137)
 _WEIGHTS = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
 

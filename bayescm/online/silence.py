@@ -23,7 +23,7 @@ import pandas as pd
 from bayescm.validate import fail
 
 SILENCE = "silence"  # name of the rule
-BATCHES = "batches"  # instead of the name of a measure
+BATCHES = "batches"  # reported instead of the name of a measure
 
 
 def check_silence(silence: Any) -> np.timedelta64:

@@ -40,7 +40,7 @@ from bayescm.online.ledger import (
 )
 from bayescm.validate import check_choice, fail
 
-_ROWS_AT_ONCE = 5000  # rows in memory while copying
+_ROWS_AT_ONCE = 5000  # number of rows in memory while copying
 _MOST_NAMED = 5  # maximum number of damaged entries to list
 
 

@@ -37,11 +37,11 @@ from bayescm.simulation import Experiment, Method
 from bayescm.validate import check_choice
 
 TABLES = ("figure 5",)
-STEPS = (1, 10, 50, 100, 150, 200, 300)  # batches after which intervals are computed
+STEPS = (1, 10, 50, 100, 150, 200, 300)  # numbers of batches after which intervals are computed
 BATCH = 100
-TRAINING = 1000  # examples to train the forest
+TRAINING = 1000  # number of examples to train the forest
 TREES = 100
-GRID = 400  # grid points per axis, to compare the forest with the truth
+GRID = 400  # number of grid points per axis, to compare the forest with the truth
 DRAWS = 4000
 
 

@@ -130,9 +130,9 @@ def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFra
     return pd.concat(rows, ignore_index=True)
 
 
-# Dependent examples: images with dependent pixels. With probability ``stay``, the true class of a
-# pixel is repeated from the preceding one. Otherwise it is drawn independently. The same holds for
-# whether the prediction is correct. If ``stay`` is 0, all pixels are independent.
+# Dependent examples: images with dependent pixels. With probability ``stay``, a pixel has the true
+# class of the preceding one. Otherwise, its class is drawn independently. The same holds for whether
+# the prediction is correct. If ``stay`` is 0, all pixels are independent.
 
 STAY = (0.5, 0.7, 0.8, 0.9, 0.95)
 POSITIVES = 0.4  # share of positive pixels

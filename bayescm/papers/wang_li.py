@@ -37,7 +37,7 @@ from bayescm.validate import check_choice
 TABLES = ("3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "remark-4")
 MEASURES = ("precision", "recall")
 
-# Cases. Tables 4 to 6 have simulated data, and Tables 7 to 10 have real data.
+# Cases. Tables 4 to 6 use simulated data, and Tables 7 to 10 use real data.
 
 # Tables 4 to 6: learner, numbers of examples and features, shift and scale of the second class.
 SIMULATED = {

@@ -46,7 +46,7 @@ from bayescm.validate import check_choice, fail
 TABLES = ("4", "5", "6", "7")
 RULES = ("1-NN", "logistic", "forest", "svm")
 METHODS = ("individual", "joint", "corrected", "posterior")
-POINTS = 2**12  # points of the integral over directions
+POINTS = 2**12  # number of points for the integral over directions
 DRAWS = 2000  # number of posterior draws
 
 

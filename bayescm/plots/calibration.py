@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BINS = 40
-_MOST_INSIDE = 2  # classifiers in a legend that leaves room for the curves
-_INCHES_OF_LABELS = 2.6  # width in inches of the legend of one classifier, at 8 points
-_LINE = 0.13  # height in inches of a line of the legend, at 8 points
-_NARROWEST = 2.8  # minimum width in inches of a panel with its legend, at 8 points
+_MOST_INSIDE = 2  # largest number of classifiers in a legend inside the panel
+_INCHES_OF_LABELS = 2.6  # width in inches of the legend of one classifier, with 8-point text
+_LINE = 0.13  # height in inches of a line of the legend, with 8-point text
+_NARROWEST = 2.8  # minimum width in inches of a panel with its legend, with 8-point text
 _PANELS = 12  # largest number of panels, for the classes and the top label
 # Meaning of the band for each method of `bayescm.curves.calibration.curve`.
 _HOLDS = {

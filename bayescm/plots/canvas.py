@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_HEADING_LINE = 0.17  # height in inches of a line of the heading, at 10 points
+_HEADING_LINE = 0.17  # height in inches of a line of the heading, with 10-point text
 _EDGE = 0.08  # margin in inches around the panels
 
 

@@ -259,10 +259,10 @@ _MOST_RANKINGS = 24  # largest number of legible rankings
 _RANKINGS_IN_A_LINE = 3
 
 
-# Margins in inches of a panel of ranks, and size of a cell with its probability, at 10 points.
+# Margins in inches of a panel of ranks, and size of a cell with a probability, with 10-point text.
 _BESIDE_RANKS = 1.8
 _CELL = 0.38
-_RANK = 0.22  # in wider cells (inches), every rank has a tick
+_RANK = 0.22  # width of a cell in inches above which every rank has a tick
 
 
 def plot_ranks(
@@ -334,7 +334,7 @@ def plot_ranks(
             "pass one measure for each plot",
         )
     index = list(table.columns[: table.columns.get_loc(dim)])
-    # The same order of members in all panels, so that each member has a fixed row.
+    # All panels use the same order of members, so that each member has a fixed row.
     mean_rank = table.groupby(dim, sort=False)["expected_rank"].mean().sort_values(kind="stable")
     order = mean_rank.index.tolist()
     panels = [

@@ -48,7 +48,7 @@ _OF_A_MEMBER = 0.4  # inches for two lines above a panel and an interval below, 
 _PAGE = 11.0  # height of a page in inches
 _BELOW = 0.06  # distance between intervals below a panel, relative to its height
 _LINES_OF_A_MEMBER = 3
-# Minimum width in inches of a panel with the numbers of several members above it, at 8 points.
+# Minimum width in inches of a panel with the numbers of several members above, with 8-point text.
 _WITH_NUMBERS = 2.8
 # Width in inches below which the legend is placed below the axes.
 _NARROW = 5.0
@@ -415,7 +415,7 @@ def plot_prior_posterior(
             title = style.label(name, where, display_names)
             axes.set_title(style.wrapped(title), fontsize=9)
         if page.is_new:
-            # Below the panels, where there is free space.
+            # The legend is placed below the panels, where there is free space.
             handles = page.axes.get_legend_handles_labels()
             page.figure.legend(
                 *handles, loc="outside lower center", ncols=2, frameon=False, fontsize=9
@@ -577,7 +577,7 @@ def _readable(low, middle, high):
 
 def _density(distribution):
     low, high = (np.asarray(distribution.quantile(q), float) for q in (_TAIL, 1 - _TAIL))
-    for q in (0.99, *_MIDDLE[::-1]):  # if quantiles further out are infinite
+    for q in (0.99, *_MIDDLE[::-1]):  # used if quantiles further out are infinite
         high = np.where(np.isinf(high), distribution.quantile(q), high)
     least, most = _readable(*(np.asarray(distribution.quantile(q), float) for q in _MIDDLE))
     low, high = np.maximum(low, least), np.minimum(high, most)
@@ -608,7 +608,7 @@ def _steps(distribution, low, high):
     heights = np.diff([distribution.cdf(edge) for edge in edges], axis=0) / np.diff(edges, axis=0)
     x = np.repeat(edges, 2, axis=0)[1:-1]
     y = np.repeat(heights, 2, axis=0)
-    pad = np.linspace(0, len(x) - 1, _POINTS).round().astype(int)  # number of points as elsewhere
+    pad = np.linspace(0, len(x) - 1, _POINTS).round().astype(int)  # equal number of points
     return np.stack([np.moveaxis(values[pad], 0, -1) for values in (x, y)])
 
 
@@ -684,7 +684,7 @@ def plot_region(
         resolved_measures = [resolve(name, variable) for name in measures]
         _frame(page.axes, resolved_measures, np.array(ends), display_names)
         if len(members) > 1:
-            # Outside the axes, because loc="best" ignores the regions and would cover one.
+            # The legend is outside the axes, because loc="best" ignores the regions.
             legend_position: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
             if page.is_new and page.figure.get_figwidth() < _NARROW:
                 legend_position = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
@@ -724,7 +724,7 @@ def _frame(axes, measures, ends, display_names):
     low, high = ends[..., 0].min(axis=0), ends[..., 1].max(axis=0)
     low, high = low - 0.08 * (high - low), high + 0.08 * (high - low)
     if all(measure.range == (0, 1) for measure in measures):
-        # Equal scale and length for both axes, within [0, 1].
+        # Both axes have the same scale and length, within [0, 1].
         length = min(1.0, (high - low).max())
         low = np.clip((low + high - length) / 2, 0, 1 - length)
         high = low + length

@@ -31,7 +31,7 @@ _MODELS = {
 _ROW = 0.28  # height of a row in inches
 _MOST = 60  # largest number of legible folds
 _BESIDE = 3  # panels in a row
-_NARROWEST = 3.0  # minimum width of a legible panel in inches, at 8 points
+_NARROWEST = 3.0  # minimum width of a legible panel in inches, with 8-point text
 
 
 def plot_folds(
@@ -116,7 +116,7 @@ def fold_figures(
     prior = {} if concentration is None else {"concentration": concentration}
     single, pooled = _intervals(runs, measure, prob, kind, prior)
     number = max(len(rows) for rows in single.values())
-    size = -(-number // -(-number // _MOST))  # figures with similar numbers of folds
+    size = -(-number // -(-number // _MOST))  # similar numbers of folds per figure
     parts = [
         {name: rows[start : start + size] for name, rows in single.items()}
         for start in range(0, number, size)

@@ -374,7 +374,7 @@ def plot_slices(
     table = worst_slices(evidence, measure, **asked)
     facts = table.attrs
     dims = list(table)[1 : list(table).index("examples")]
-    # Sorted by value instead of p_bad, so that the plot has a single direction.
+    # Rows are sorted by value instead of p_bad, so that the plot has a single direction.
     worst_last = table["mean"].corr(table["p_bad"]) > 0
     table = table.sort_values("mean", ascending=not worst_last, kind="stable", ignore_index=True)
     names = [

@@ -103,7 +103,7 @@ def plot_frontier(
                 axes.annotate(str(number), (row.cost, row.mean), (3, 3), **at)
                 continue
             text = f"{written}\n{chance}"
-            is_last = row.cost == table["cost"].max()  # to the left, where there is space
+            is_last = row.cost == table["cost"].max()  # named on its left, where there is space
             axes.annotate(
                 text,
                 (row.cost, row.mean),

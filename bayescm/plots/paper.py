@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _NATURAL = 10.0  # font size in points in the default layout of figures
 SMALLEST = 6.0  # smallest font size in points that journals accept
 NARROW = 5.0  # width in inches below which the legend is placed below the panels
-NARROWEST = 1.5  # minimum width of a legible panel in inches, at 8 points
+NARROWEST = 1.5  # minimum width of a legible panel in inches, with 8-point text
 
 
 class Paper(NamedTuple):
@@ -95,7 +95,7 @@ def fitted(
     number, columns : int
         Number of panels in total, and per row on a screen.
     narrowest : float
-        Minimum width of a legible panel in inches, at 8 points.
+        Minimum width of a legible panel in inches, with 8-point text.
     in_rows : bool
         Whether the height depends on rows of text instead of the aspect ratio of the panel.
     """
@@ -105,7 +105,7 @@ def fitted(
     most = max(1, int(paper.width / (narrowest * paper.scale / 0.8)))
     beside = min(columns, most)
     height = size[1] * paper.scale * -(-number // beside) / -(-number // columns)
-    if number == 1 and not in_rows and abs(size[1] / size[0] - 1) < 0.1:  # square
+    if number == 1 and not in_rows and abs(size[1] / size[0] - 1) < 0.1:  # square figure
         height = paper.width * size[1] / size[0]
     return paper.width, height, beside, paper.scale
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WRITTEN = 14  # with more systems, cells contain no numbers
-_MOST = 150  # largest number of systems
+_MOST = 150  # largest number of systems in a plot
 # Size of a cell in inches, by the number of systems.
 _INCHES = ((6, 0.95), (14, 0.72), (_MOST, 0.16))
 
-_CELL = 0.62  # size in inches of a cell with its numbers, at 10 points
+_CELL = 0.62  # size in inches of a cell with its numbers, with 10-point text
 
 
 def plot_preferences(

@@ -44,7 +44,7 @@ MOST_STUDIES = 80  # largest number of legible studies
 _RIGHT = 32  # end of the column of correct predictions
 _WRONG = 68  # end of the column of wrong predictions
 _INTERVALS = 76  # start of the column of intervals
-_NARROWEST = 3.0  # width in inches of a panel with intervals, at 8 points
+_NARROWEST = 3.0  # minimum width in inches of a panel with intervals, with 8-point text
 _COUNTED = {"recall": ("TP", "FN"), "specificity": ("TN", "FP")}
 
 
@@ -285,7 +285,7 @@ def plot_studies(
     together = [f"typical {word}", f"mean of {plural(word)}", f"new {word}"]
     y = np.r_[:studies, studies + 1 : studies + 1 + len(_POOLED)]  # separated by a gap
     size = (8.6, _ROW * (studies + 4) + 1.4)
-    # One column of a journal has room for intervals, but not also for counts.
+    # In one column of a journal, there is room for intervals but not for counts.
     narrow = is_narrow()
     with canvas(size, number=2, columns=2, narrowest=_NARROWEST, sharey=not narrow) as page:
         for axes, measure in zip(page.panels, _MEASURES, strict=True):

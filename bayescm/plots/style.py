@@ -162,7 +162,7 @@ def _numbers(members):
     for member in dict.fromkeys(members):
         if member in taken:
             continue
-        is_name = any(isinstance(label, str) for label in member)  # positions are not names
+        is_name = any(isinstance(label, str) for label in member)  # numbers are positions
         used = [Counter(taken.values())]
         # Other plots may add names later, so use the colour with the fewest names.
         used += [Counter(numbers_of_names.values())] if is_name else []
@@ -305,7 +305,7 @@ def legend_above(axes: Any, names: Sequence[str], of_panels: Sequence[Any] = ())
     for panel in of_panels or [axes]:
         handles, labels = panel.get_legend_handles_labels()
         named |= dict(zip(labels, handles, strict=True))
-    characters = int(90 * min(1, axes.figure.get_figwidth() / 7))  # that fit into a line
+    characters = int(90 * min(1, axes.figure.get_figwidth() / 7))  # number that fits into a line
     columns = min(4, max(1, characters // (longest_line(names) + 6)))
     location: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
     axes.legend(named.values(), named, **location, ncols=columns, frameon=False, fontsize=9)

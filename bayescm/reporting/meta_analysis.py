@@ -270,7 +270,7 @@ class MetaAnalysisRecipe(Recipe):
     def cautions(self) -> Section:
         """Return the cautions on few studies, dependence on prevalence, and assumptions."""
         of_tables = [table.attrs.get("caution", "") for table in self.tables]
-        for few in few_groups(self.evidence.sizes["group"]):  # stated by heterogeneity
+        for few in few_groups(self.evidence.sizes["group"]):  # already in `heterogeneity`
             of_tables = [caution.replace(few, "").strip() for caution in of_tables]
         lines = [self.heterogeneity.attrs.get("caution", ""), *dict.fromkeys(of_tables)]
         lines = [line for line in lines if line]

@@ -48,7 +48,7 @@ def _in_terminal(console):
 def _in_notebook():
     from IPython.display import HTML, display
 
-    # A single line that is updated and finally cleared, so that other output of the cell remains.
+    # A single line is updated and finally cleared, so that other output of the cell remains.
     handle = display(HTML("report"), display_id=True)
     try:
         yield lambda step: handle.update(HTML(f"report: {step}"))

@@ -82,8 +82,9 @@ _PRIORS_OF_VOTES, _SYSTEMS_IN_MATRIX, _FEW_SYSTEMS = ("spread", "first", "ties")
 # Largest number of labels with separate rows.
 _LABELS = 30
 
-# Models for differences between classifiers, with or without folds, and their descriptions.
-_PAIR_MODELS = {True: ("paired_folds", "correlated_t"), False: ("paired_outcomes",)}  # by folds
+# Models for differences between classifiers with folds (True) or without (False), and their
+# descriptions in reports.
+_PAIR_MODELS = {True: ("paired_folds", "correlated_t"), False: ("paired_outcomes",)}
 _BY_CORRELATED_T = [
     "The intervals of single classifiers and of their differences come from two models. A single "
     "classifier is modelled with its tables of all folds. Two classifiers on the same folds are "
@@ -307,7 +308,7 @@ class CountsRecipe(Recipe):
             return None
         progress("comparison")
         names = ["concentration"]
-        if callable(self.keywords.get("concentration")):  # sampled
+        if callable(self.keywords.get("concentration")):  # the posterior is sampled
             names += ["draws", *OPTIONS]
         prior = {name: self.keywords[name] for name in names if name in self.keywords}
         prior |= {"model": self.pair_model} if self.pair_model else {}
@@ -400,7 +401,7 @@ class CountsRecipe(Recipe):
                 pairs = "the correlated t"
                 facts["Prior"] += "; for a difference, flat in its mean and log standard deviation"
             elif self.prior is not None and np.ptp(self.prior) == 0:
-                # A joint table of C x C x C cells with the total weight of one C x C matrix.
+                # The joint table of C x C x C cells gets the total weight of one C x C matrix.
                 of_cell = self.prior.flat[0] / self.counts.sizes["actual"]
                 facts["Prior"] += (
                     f"; for two classifiers together, distributed over the joint table of the true "
@@ -468,7 +469,7 @@ class FitRecipe(Recipe):
         self.evidence = with_positive_class(self.evidence, self.keywords.get("positive"))
         self.counts = _observed(self.evidence)
         self.measures = sections.check_measures(self.measures or None, self.counts)
-        self.asked = {"prob": self.prob, "kind": self.kind}  # uses all draws
+        self.asked = {"prob": self.prob, "kind": self.kind}  # the summary uses all draws
         self.posterior = posterior_of(self.evidence)
         self.prior: np.ndarray | None = None
         concentration = self.evidence["constant_data"].get("concentration")
@@ -974,7 +975,7 @@ class PreferencesRecipe(Recipe):
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
-        self.evidence = as_preferences(self.evidence)  # again, after selecting systems
+        self.evidence = as_preferences(self.evidence)  # systems may have been selected
 
     @cached_property
     def pairs(self) -> pd.DataFrame:

@@ -15,7 +15,8 @@ _TALLEST = 0.85
 _MARGINS, _LETTER, _SMALLEST = 0.17, 0.0092, 6
 # Word and LibreOffice break lines after a hyphen before a number, but not after a minus sign.
 _HYPHEN = re.compile(r"(?<![\w.)\]-])-(?=[\d.])|(?<=\de)-(?=\d)")
-_FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML
+# Characters that XML does not allow.
+_FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def document(title: str, sections: Sequence[Section]) -> bytes:

@@ -24,9 +24,9 @@ from bayescm.online.web import metrics, pages
 from bayescm.online.web.state import DashboardState, dashboard_state
 from bayescm.validate import fail
 
-_LARGEST_FORM = 16_384  # bytes
+_LARGEST_FORM = 16_384  # largest size of a form in bytes
 _MOST_FIELDS = 20  # largest number of fields in a form
-_SHORTEST_TOKEN = 16  # characters
+_SHORTEST_TOKEN = 16  # minimum number of characters in the token
 LIMITS: dict[str, Any] = {"log_level": "error", "server_header": False, "limit_concurrency": 200}
 LIMITS |= {"timeout_keep_alive": 5, "timeout_graceful_shutdown": 3}
 _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
@@ -51,7 +51,7 @@ def application(
     ]
     if token is not None:
         routes.append(Route("/acknowledge", answers.acknowledge, methods=["POST"]))
-    # Host names are checked against DNS rebinding, by which another site could read these pages.
+    # Host names are checked to prevent DNS rebinding, which would let other sites read these pages.
     trusted = Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     handlers: dict[Any, Any] = {
         404: _missing,

@@ -23,8 +23,8 @@ from bayescm.online.encoding import CHANGING
 from bayescm.online.rules import displayed, floor_of, value_name
 from bayescm.online.web.state import SHOWN, ClassifierState, DashboardState
 
-_PER_PAGE = 50  # classifiers per page
-_MOST_ALARMS = 100  # listed alarms, latest first
+_PER_PAGE = 50  # number of classifiers per page
+_MOST_ALARMS = 100  # largest number of listed alarms, latest first
 # Sizes of a plot, in units that the page scales.
 WIDTH = 600.0
 HEIGHT = 150.0

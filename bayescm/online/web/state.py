@@ -19,7 +19,7 @@ from bayescm.online.monitor import Monitor, applicable_rules, monitor_of
 from bayescm.online.rules import HORIZON, RATE, check_rate, check_rules
 from bayescm.validate import check_kind, check_prob
 
-SHOWN = 200  # batches in a history
+SHOWN = 200  # largest number of batches in a history
 _SETTINGS = ("concentration", "forgetting", "window", "measures", "order", "season")
 
 
