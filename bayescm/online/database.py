@@ -205,7 +205,7 @@ def parse(store: str | os.PathLike) -> sa.URL:
         return _parse_url(text)
     if re.match(r"\w+\s*=", text):
         return _parse_keywords(text)
-    # Text with a user or a scheme is not a file name. It is not shown, as it may contain a password.
+    # Text with a user or a scheme is not a file name. It is not shown: it may contain a password.
     if re.match(r"[^/\\]{2,}:", text) or re.search(r":[^/]*@|\b(password|passwd|pwd)\s*=", text):
         todo = "write sqlite:/// before the name of a file, postgresql:// before a user"
         raise fail("The store has an address of unknown form", ..., _ADDRESSES, todo)

@@ -131,8 +131,8 @@ def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFra
 
 
 # Dependent examples: images with dependent pixels. With probability ``stay``, a pixel has the true
-# class of the preceding one. Otherwise, its class is drawn independently. The same holds for whether
-# the prediction is correct. If ``stay`` is 0, all pixels are independent.
+# class of the preceding one. Otherwise, its class is drawn independently. The same holds for
+# whether the prediction is correct. If ``stay`` is 0, all pixels are independent.
 
 STAY = (0.5, 0.7, 0.8, 0.9, 0.95)
 POSITIVES = 0.4  # share of positive pixels
