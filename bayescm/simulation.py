@@ -150,7 +150,7 @@ class Experiment:
         Names of the parts of a setting, used as columns of the table. By default the fields of the
         settings if they are named tuples.
     table : str
-        Name of the table, if the experiment has several.
+        Name of the table, if the experiment produces several tables.
     reshape : callable, optional
         Function that transforms the table of all cases, for example to split names of measures or
         to average rows.
@@ -263,7 +263,7 @@ class Repeated:
         Names of the parts of a setting, used as columns of the table. By default the fields of the
         settings if they are named tuples.
     table : str
-        Name of the table, if the experiment has several.
+        Name of the table, if the experiment produces several tables.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """
 Analyses: distributions, intervals, summaries, comparisons, simultaneous statements and regions.
 
-Common functions are available at the top level of the package. Specialised ones are available here
-and imported on first use.
+Common functions are available at the top level of the package. Specialised functions are available
+here, and are imported on first use.
 """
 
 from lazy_loader import attach_stub

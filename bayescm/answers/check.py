@@ -2,11 +2,11 @@
 Check of requirements on a classifier: met, failed or not yet known.
 
 A requirement ``MEASURE > NUMBER @ LEVEL`` is met if its posterior probability is at least the
-level. It is failed if the probability of the opposite is at least the level, and otherwise not yet
-known. If the probability comes from draws and is within two standard errors of a level, many more
-draws are taken. If it is still that close, the requirement is not yet known, so that no outcome
-depends on Monte Carlo error. The amount of data needed for a decision is found by repeating the
-check with multiplied counts.
+level. It is failed if the probability of the opposite is at least the level. Otherwise it is not
+yet known. If the probability comes from draws and is within two standard errors of a level, many
+more draws are taken. If it is still that close, the requirement is not yet known, so that no
+outcome depends on Monte Carlo error. The amount of data needed for a decision is found by repeating
+the check with multiplied counts.
 """
 
 import re
@@ -93,7 +93,8 @@ def check(
         or ``"recall[site=B] > 0.8"``. See `bayescm.answers.check.parse` for the syntax.
     classifier : optional
         The classifier or system to which measures without ``[classifier=...]`` refer. Required if
-        there are several and such a measure occurs, unless ``by="classifier"`` checks each of them.
+        there are several classifiers and at least one such measure, unless ``by="classifier"``
+        checks each of them.
     by : str, optional
         Dimension of the evidence. Each requirement is checked for every member of this dimension,
         except requirements that name a member. A difference from a member is not checked for that
@@ -202,7 +203,7 @@ def _check_scale(evidence, requirement):
 
 def _range_of(evidence, measure):
     """Return the range of a measure, or of the scores if these have a known range."""
-    if isinstance(evidence, xr.DataTree):  # its measured variable is unknown here
+    if isinstance(evidence, xr.DataTree):  # the measured variable of a fit is unknown here
         return -np.inf, np.inf
     try:
         entry = resolve(measure, type_of(evidence).measured_variable)
@@ -352,7 +353,7 @@ def parse(text: str, level: float = 0.95) -> Requirement:
 
 
 def _term(measure, brackets, whole):
-    """Return a measure and its part; ``recall[cat]`` is a measure of selected classes."""
+    """Return a measure and its part. ``recall[cat]`` is a measure of a selected class."""
     if brackets and brackets.strip() and "=" not in brackets:
         return Term(f"{measure}[{brackets}]", {})
     return Term(measure, _named_part(brackets, whole))

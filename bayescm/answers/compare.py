@@ -53,9 +53,9 @@ _VERDICT = ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_sec
 _NUMBERS = ["mean", "sd", "lower", "upper"]
 COLUMNS = ["measure", "first", "second", *_NUMBERS, *_VERDICT, "paired", "sentence"]
 _ASSUMED = " Higher is assumed to be better."
-_MANY_DISCORDANT = 50  # with more discordant examples, no usual prior decides
-_FEW_CELLS = 64  # larger joint tables would need draws to check whether the prior decides
-_PAIRS_AT_ONCE = 2**10  # pairs whose differences are evaluated together
+_MANY_DISCORDANT = 50  # number of discordant examples above which no usual prior decides
+_FEW_CELLS = 64  # largest number of joint cells for which this check needs no draws
+_PAIRS_AT_ONCE = 2**10  # number of pairs whose differences are evaluated together
 
 
 def compare(
@@ -665,7 +665,7 @@ def positions(
         template = posterior.measure_template(measure)
         if dim not in template.dims:
             dims = [*template.dims, *(name for name in posterior.pooled_dims if name == "group")]
-            if dim in dims:  # averaged over, as in the tree of hierarchical rows
+            if dim in dims:  # the fit averages over the groups, e.g. hierarchical_rows
                 raise fail(
                     "This fit contains the population of all groups, but no single group",
                     ...,

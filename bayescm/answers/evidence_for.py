@@ -39,8 +39,8 @@ def evidence_for(
     Compare models of the same evidence by their marginal likelihoods.
 
     The marginal likelihood is the prior predictive probability of the evidence under the model. It
-    depends on the prior, and vaguer priors usually lower it. Models of a single matrix can also be
-    compared, for which leave-one-out cross-validation is not available.
+    depends on the prior, and vaguer priors usually lower it. Marginal likelihoods can also compare
+    models of a single matrix, for which leave-one-out cross-validation is not available.
 
     Parameters
     ----------
@@ -77,10 +77,10 @@ def evidence_for(
         If ``models`` is not a mapping of fits and models.
     ValueError
         If there is only one model, or a model has an improper prior, discrete free variables or a
-        discounted likelihood. If the models use different evidence, or condition on different
-        parts of it: ``fixed_totals`` conditions on the class totals, but ``dirichlet_multinomial``
-        does not. If the chains of a sampled model give different marginal likelihoods, or their
-        standard error is above 0.35.
+        discounted likelihood. If the models use different evidence, or condition on different parts
+        of it: ``fixed_totals`` conditions on the class totals, but ``dirichlet_multinomial`` does
+        not. If the chains of a sampled model give different marginal likelihoods, or the standard
+        error is above 0.35.
 
     Warns
     -----

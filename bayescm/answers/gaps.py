@@ -261,7 +261,7 @@ def number_of_draws(posterior: Posterior, draws: int | None) -> int:
     return draws
 
 
-# With at most this number of groups, the prior of the spread may dominate.
+# With at most this number of groups, the prior of the between-group spread may dominate.
 _FEW_GROUPS = MANY_GROUPS - 1
 # The prior matters if another prior moves an end by more than this fraction of the length.
 _MOVED = 0.25
@@ -404,7 +404,7 @@ def interval_up_to(
     distribution: Empirical, prob: float, kind: str, end: tuple[int, float] | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return an interval and its errors, which may start at the end of the scale.
+    Return an interval that may start at the end of the scale, and its errors.
 
     The shortest interval of draws starts at one of the draws, so it never contains the end of the
     scale. The interval from the end of the scale is used instead if it is equally short, up to the

@@ -68,9 +68,9 @@ def interval(
         For counts in a Dask array the result is a Dask array too, which is computed block by
         block on demand.
     measure : str, callable or sequence of these, optional
-        Name of a measure, or a function of cells (..., C, C). By default all default measures
-        of `bayescm.summary` that have a single value for all classes. If one of several
-        measures has no direct distribution, all measures are estimated from the same draws.
+        Name of a measure, or a function of cells (..., C, C). By default the measures of
+        `bayescm.summary`, excluding measures with one value per class if there are others. All
+        measures whose distribution is not known are estimated from the same draws.
     prob : float in (0, 1), default 0.95
         Probability of the interval.
     kind : {"hdi", "eti"}
@@ -96,9 +96,9 @@ def interval(
         `bayescm.posteriors.base.Posterior`, or a ``pymc.Model`` with a variable ``theta``,
         which is sampled by NUTS. By default the model is selected by the type of evidence.
     concentration : float, array_like, DataArray or callable, optional
-        Prior, for models with this keyword. For counts, pseudo-counts per cell, by default
-        2 / C**2 with C classes. A function from a name to a PyMC variable specifies a prior of
-        another family, such as ``partial(pm.Gamma, alpha=2, beta=1)``; the model is then
+        Prior, for models with this keyword. For counts, pseudo-counts per cell, by default 2 / C**2
+        with C classes. A function that returns a PyMC variable, given its name, specifies a prior
+        of another family, such as ``partial(pm.Gamma, alpha=2, beta=1)``; the model is then
         sampled.
     positive : label, optional
         Positive class. It overrides the positive class of the evidence, and is required if a
@@ -111,9 +111,9 @@ def interval(
     random_seed : int, default 0
         Seed of the random draws.
     accuracy : float, optional
-        Tolerance for interval ends computed by quadrature, relative to the length
-        of the interval. The default is 1e-4, or 1e-3 for more than 1,000 matrices.
-        Probabilities, such as the probability of exceeding a value, have a smaller error.
+        Tolerance for interval ends that are computed by quadrature, relative to the length of the
+        interval. The default is 1e-4, or 1e-3 for more than 1,000 matrices. Probabilities, such as
+        the probability of exceeding a value, have a smaller error.
     **keywords
         Further keywords of the model, such as ``omega`` of `bayescm.models.pooled_folds`. For
         sampled models, also options of the sampler such as ``tune``, ``chains`` and
@@ -123,9 +123,9 @@ def interval(
     -------
     DataArray, dims ([measure], ..., [class], bound)
         ``bound`` is lower and upper. A sequence of measures adds a dimension ``measure``. The
-        leading dimensions of the evidence are kept, except those that the model uses up
-        (``fold``, ``repeat``). Values are NaN if the measure is undefined in all of the
-        posterior. Attributes:
+        leading dimensions of the evidence are kept, except those over which the model pools
+        (``fold``, ``repeat``). Values are NaN if the measure is undefined with probability 1.
+        The attributes are:
 
         - ``of``, ``prob`` and ``kind``: the estimand and the type of interval.
         - ``how``: the method of computation.
@@ -191,9 +191,9 @@ def distribution(
     evidence : DataArray, Dataset or DataTree
         Counts with dims (..., actual, predicted), outcomes of several classifiers, or a fit.
     measure : str, callable or sequence of these, optional
-        Name of a measure, or a function of cells (..., C, C). By default all default measures
-        of `bayescm.summary` that have a single value for all classes. With a sequence, all
-        results have a dimension ``measure``.
+        Name of a measure, or a function of cells (..., C, C). By default the measures of
+        `bayescm.summary`, excluding measures with one value per class if there are others. With a
+        sequence, all results have a dimension ``measure``.
     of, n, model, concentration, positive, draws, random_seed, accuracy, **keywords
         See `interval`.
 

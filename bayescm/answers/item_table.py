@@ -2,8 +2,8 @@ r"""
 Item analysis: the difficulty of each item, and its correlation with the other items.
 
 The item-rest correlation of item i over K systems is the correlation between the scores
-:math:`s_{ki}` and the mean scores on the other items, :math:`\bar s_{k,-i}`. Its interval is
-Fisher's (1921):
+:math:`s_{ki}` and the mean scores on the other items, :math:`\bar s_{k,-i}`. Its interval uses
+Fisher's transformation (1921):
 
 .. math:: \tanh\left(\operatorname{artanh} r \pm \frac{z}{\sqrt{K - 3}}\right).
 
@@ -131,7 +131,7 @@ def _scores(evidence: Any) -> xr.DataArray:
 
 
 def _item_rest_correlations(values):
-    """Return the correlation (I,) of each item with the mean of the others, over systems."""
+    """Return the correlations (I,), over systems, of each item with the mean of the other items."""
     answered = ~np.isnan(values)
     total, number = np.nansum(values, axis=1, keepdims=True), answered.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -197,9 +197,9 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
         Sentences for each measure, which state:
 
         - which classifier is better than another, by at least the gap between disjoint intervals
-        - which one is best or worst
+        - which classifier is best or worst
         - which interval is inside another
-        - which ones are above or below a threshold.
+        - which classifiers are above or below a threshold.
 
         All sentences are jointly true with the probability of the intervals. A classifier that is
         not mentioned may still be better or worse.

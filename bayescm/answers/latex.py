@@ -60,9 +60,9 @@ _OF_PAIRS = ("first", "second", "p_better", "p_worse")
 # Symbols are assumed to be as wide as a digit.
 _TEXT_WIDTH = 345  # text width of ``article``
 _FOOTNOTE = 0.85  # size of footnotes, relative to the text
-_WIDE = 6.9  # a capital letter at 10 points
-_USUAL = 4.9  # any other letter
-_NARROW = 3.0  # a narrow letter
+_WIDE = 6.9  # width of a capital letter at 10 points
+_USUAL = 4.9  # width of any other letter
+_NARROW = 3.0  # width of a narrow letter
 _NARROW_LETTERS = " .,:;'[]()-ijl"
 _SYMBOL, _SYNTAX = re.compile(r"\\[a-z]+"), re.compile(r"[{}$\\^]")
 _UNDEFINED = r"$^{\ast}$"
@@ -194,9 +194,9 @@ def latex_table(
     center : {"mean", "point"}
         Number before the interval: the posterior mean or the point estimate.
     digits : int, optional
-        Number of decimals. By default two, or three for differences and ranks. The numerical
-        ``error`` limits it, but not below two, and a warning then gives the number of affected
-        cells. Probabilities always have three decimals.
+        Number of decimals. By default two, or three for differences and ranks. Cells with a large
+        numerical ``error`` have fewer decimals, but at least two, and a warning states the number
+        of such cells. Probabilities always have three decimals.
     caption, label : str, optional
         Caption and reference label. Explanations of cells, bold type and marks are added to the
         caption. ``label`` is inserted without escaping.
@@ -789,7 +789,7 @@ def _checked(comparison):
 
 
 def _verdict(pairs, where, members, prob):
-    """Return the best members of a column, and those not distinguished from them."""
+    """Return the best members of a column, and the members not distinguished from them."""
     names = [where["measure"]]
     if where.get("class") is not None:
         names.append(f"{where['measure']}[{where['class']}]")

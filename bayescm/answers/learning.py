@@ -33,12 +33,12 @@ def learning_curve(
     Cross-validate with training sets of several sizes, and summarise each size.
 
     All sizes are tested on the same folds. Training sets are nested and stratified by class. Each
-    size has its own posterior, with the training effects of training sets of that size.
+    size has a separate posterior, which refers to training sets of that size.
 
     Parameters
     ----------
     estimator : estimator or mapping of str to estimator
-        Scikit-learn classifier, or several by name.
+        Scikit-learn classifier, or a mapping from names to classifiers.
     X : array_like, shape (n, ...)
         Features.
     y : array_like, shape (n,)

@@ -167,7 +167,7 @@ def _ranking(evidence, measures, question, *, dim, prob):
         shares = {name: numbers.pop(name) for name in list(numbers) if name.startswith("rank_")}
         numbers |= _rank_sets_and_tiers(better, prob, scores)
         numbers |= _central_ranks(np.stack([*shares.values()], axis=1), prob)
-        numbers["tiers"] = numbers.pop("tiers")  # moved after the ranks
+        numbers["tiers"] = numbers.pop("tiers")  # moves the column behind the ranks
         columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
         tables.append(pd.DataFrame(labels(posterior, measure, position) | columns))
     table = pd.concat(tables, ignore_index=True)

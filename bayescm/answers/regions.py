@@ -22,10 +22,10 @@ from bayescm.fitting.sampled import is_sampled
 from bayescm.measures.labelled import several
 from bayescm.validate import check_memory, check_prob, fail
 
-_GRID = 160  # grid points along each axis
-_COPIES = 4  # copies of the draws in memory while the regions are computed
+_GRID = 160  # number of grid points along each axis
+_COPIES = 4  # number of copies of the draws in memory while regions are computed
 _GRIDS = 2  # number of grids in memory at the same time
-_SMALL = 16  # draws of tables with at most this many cells are almost free
+_SMALL = 16  # largest number of cells of a table for which draws are almost free
 _MANY_DRAWS = 400_000  # number of draws for such tables, so that the boundary is smooth
 
 
@@ -54,7 +54,7 @@ def region(
     evidence : Dataset, DataArray, DataTree or mapping
         See :func:`bayescm.compare`.
     measures : pair of name or function, default ("recall", "precision")
-        The two measures. If there are several classes, each class has a region.
+        The two measures. For measures of one class, a region is returned for each class.
     prob : float, default 0.95
         Posterior probability of the region.
     of, n, model, concentration, positive, draws, random_seed, **keywords

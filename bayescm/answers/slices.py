@@ -40,11 +40,11 @@ def worst_slices(
     """
     Return a table of slices, sorted by decreasing probability of being bad.
 
-    The worst of many noisy values is partly bad by chance. Three or more slices are therefore
-    partially pooled first, with the same models as in `bayescm.gap`. The number of flagged slices
-    is limited by the expected false discovery rate (Newton et al., 2004). In contrast, `interval`
-    with ``of="group"`` uses `models.hierarchical_groups`, which shrinks an outlying slice more
-    strongly. Pass ``model="hierarchical_groups"`` to use that model here.
+    The worst of many noisy values usually looks worse than it is. Three or more slices are
+    therefore partially pooled first, with the same models as in `bayescm.gap`. The number of
+    flagged slices is limited by the expected false discovery rate (Newton et al., 2004). In
+    contrast, `interval` with ``of="group"`` uses `models.hierarchical_groups`, which shrinks an
+    outlying slice more strongly. Pass ``model="hierarchical_groups"`` to use that model here.
 
     Parameters
     ----------

@@ -77,8 +77,8 @@ def summary(
         workers. A mapping ``{"a": counts, "b": counts}`` contains several pieces of evidence, which
         are summarised separately.
     measures : str, callable or a sequence of these, optional
-        Measures to summarise. By default the usual measures for this type of evidence. Results on
-        several data sets have no default.
+        Measures to summarise. By default the usual measures for this type of evidence. There is no
+        default for results on several data sets.
     dim : str, default "classifier"
         Name of the column that identifies the members of a mapping, such as ``"data_set"``.
     of : str or sequence of str, default "parameter"

@@ -35,7 +35,7 @@ _HEIGHT = 14
 _LINE, _RANGE, _TICK = "#aab2ba", "#0b62a4", "#1b1f24"
 # Columns whose values have a numerical error. The point estimate is exact.
 _WITHIN_ERROR = ("mean", "lower", "upper", "inner_lower", "inner_upper")
-# Columns that follow the labels, and columns the first of which marks the end of the labels.
+# Columns that are shown directly after the labels. The first number column ends the labels.
 _FIRST = ("mean", "median", "lower", "upper", "interval")
 _NUMBERS = ("point", *_FIRST)
 # Number of letters above which a cell is broken into lines, and the style of cells.

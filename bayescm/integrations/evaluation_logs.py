@@ -34,8 +34,8 @@ def lm_eval(
     Parameters
     ----------
     paths : str, Path or sequence of these
-        Files ``samples_<task>_<date>.jsonl``, or folders that are searched for such files. The
-        folder of a file is the name of its model. Several files of the same model and task are
+        Files ``samples_<task>_<date>.jsonl``, or folders that are searched for such files. The name
+        of a file's folder is the name of its model. Several files of the same model and task are
         treated as repeated runs.
     metric : str, optional
         Metric of each document, such as ``"acc"`` or ``"exact_match"``. By default the only metric

@@ -14,7 +14,7 @@ _CHOICES = ("fail", "skip", "pass")
 @pytest.fixture
 def bayescm_check() -> Callable:
     """
-    Check requirements on a classifier; a test fails if one is not met.
+    Check requirements on a classifier, and let the test fail if one of them is not met.
 
     ``bayescm_check(evidence, requirements, unknown="fail", **keywords)`` has the parameters of
     `bayescm.check` and returns its table. The argument ``unknown`` determines what happens if no

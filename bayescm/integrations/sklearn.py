@@ -121,8 +121,8 @@ def from_search(
     Returns
     -------
     Dataset, dims (data_set, classifier, run)
-        Results as from `bayescm.from_results`, with a single data set. Candidates are named by
-        their differing parameters. `bayescm.compare` and `bayescm.ranks` use the correlated t,
+        Results as from `bayescm.from_results`, with a single data set. Candidates are named by the
+        parameters in which they differ. `bayescm.compare` and `bayescm.ranks` use the correlated t,
         which accounts for training examples that splits share. As in scikit-learn, higher scores
         are better, so a loss is named ``neg_`` followed by its name.
 

@@ -9,8 +9,8 @@ positive class for C = 2, and append an axis of length C for more classes. ``f1_
 ``zero_division=nan``: classes whose value is undefined are excluded.
 
 Each entry contains all facts about a measure: its formula, a one-sentence explanation, aliases,
-direction and range. If the posterior distribution can be computed without draws, the entry also has
-the form of the measure in terms of the cells (see `bayescm.measures.measure`).
+direction and range. If the posterior distribution can be computed without draws, the entry also
+contains the form of the measure in terms of the cells (see `bayescm.measures.measure`).
 
 0/0 is NaN. Complements have separate formulas instead of ``1 - x``, so that they are accurate near
 0.
@@ -143,7 +143,7 @@ def cohen_kappa(cells):
     return over_classes(tp * tn - fp * fn, cells) / over_classes(norm, cells)
 
 
-# Measures for data with abstentions: computed from all examples, not only the answered ones
+# Measures for data with abstentions: computed from all examples, not only the answered examples
 
 
 @all_cells(unit="examples", abstentions="all")

@@ -35,7 +35,7 @@ import numpy as np
 from bayescm.measures.measure import Measure
 from bayescm.validate import fail, suggest
 
-# Curves with two classes, and with more.
+# Curves for two classes, and for more than two classes.
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class ClassCurves:
     Attributes
     ----------
     one_vs_rest : callable
-        Function that returns the C curves of each class against the rest.
+        Function that returns C curves, one for each class against the rest.
     shares : ndarray, shape (C,)
         Shares of the classes in the sample.
     pooled : callable
@@ -376,8 +376,9 @@ def on_the_axes(curve: Curve, open_ends: tuple[int, int]) -> tuple[np.ndarray, n
     """
     Return the largest initial rise (S,) and the smallest final position (S,) of a curve.
 
-    These are the true positive rate if no negative is above the highest one, and the false positive
-    rate if no positive is below the lowest one. They are the opposite extreme to `lowest`.
+    These are the true positive rate at the highest observed negative, if no other negative is above
+    it, and the false positive rate at the lowest observed positive, if no other positive is below
+    it. They are the opposite extreme to `lowest`.
     """
     top = np.searchsorted(curve.slots_above, open_ends[0], "right") - 1
     bottom = np.searchsorted(curve.slots_above, open_ends[1], "left")

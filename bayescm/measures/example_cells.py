@@ -75,9 +75,9 @@ from bayescm.measures.measure import (
 from bayescm.validate import fail, suggest
 
 CELL_NAMES = ("tp", "fn", "fp", "tn")
-_BIAS_DRAWS = 2000  # number of draws, which estimates a bias to 2% of the standard deviation
-_FEWEST_BIAS_DRAWS = 400  # minimum with very many labels, which estimates it to 5%
-_BIAS_VALUES = 2e6  # draws times labels, which limits the number of draws
+_BIAS_DRAWS = 2000  # number of draws; a bias then has an error of 2% of the standard deviation
+_FEWEST_BIAS_DRAWS = 400  # smallest number of draws, with very many labels; the error is then 5%
+_BIAS_VALUES = 2e6  # largest number of draws times labels
 # Number of positives of a label, below which a warning is issued. Coverage in 120 simulated data
 # sets with five labels and 100 examples: 0.96 (macro area) and 0.97 (macro average precision) with
 # 20 positives per label, 0.89 and 0.73 with 6 positives (0.61 without bias correction).
@@ -559,7 +559,7 @@ def _over_labels(cells, form, places):
     if form.measure.takes == "curve":
         values = cells.of_curves(formula, form.how, places)
         return values[..., 0] if form.how == "each" and places is not None else values
-    if not (form.measure.one_class or form.how in AVERAGES):  # whole matrix of one label
+    if not (form.measure.one_class or form.how in AVERAGES):  # whole matrix, for one label
         tp, fn, fp, tn = (cell[..., 0] for cell in cells.of_labels(_every_cell, places))
         table = np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
         return form.measure.compute(table)

@@ -568,7 +568,7 @@ def averaged(measure: Measure, how: str) -> Measure:
 def over_all(
     cells: np.ndarray, formula: Callable, how: str, included: np.ndarray | None = None
 ) -> np.ndarray:
-    """Average the formula over all classes, or over those that are included."""
+    """Average the formula over all classes, or over the included classes."""
     return AVERAGES[how](formula, *every_class(cells, formula), included=included)
 
 

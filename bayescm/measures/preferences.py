@@ -157,14 +157,14 @@ class PreferenceMeasure(Measure):
     Attributes
     ----------
     of_each_system : bool
-        Whether it has a value for each system, rather than one for all votes.
+        Whether the measure has one value for each system, rather than a single value for all votes.
     of_pair : callable, optional
         Function of `Strengths` and the index of the opponent that returns values (S, K), for
         measures that may name an opponent, such as ``win_rate[b]``.
     opponent : str
         Name of the opponent, if any.
     of_votes : bool
-        Whether it is a share of votes, and therefore also defined for the next votes.
+        Whether the measure is a share of votes, and is therefore also defined for the next votes.
     """
 
     of_each_system: bool = True
@@ -261,7 +261,7 @@ WITH_OPPONENT = (win_rate.__name__, tie_rate.__name__)
 
 def is_against_itself(measure: str, system: object) -> bool:
     """
-    Check whether a measure compares a system with itself, so that its value is known.
+    Return whether a measure compares a system with itself, so that its value is known.
 
     Examples
     --------

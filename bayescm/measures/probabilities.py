@@ -520,7 +520,7 @@ def _logistic(weight, start, outcome, odds, fixed):
     for _ in range(_STEPS):
         step = _step(weight, estimate, outcome, odds, fixed)
         estimate = estimate + step
-        if np.abs(step).max() < 1e-3:  # the next step would be near 1e-6
+        if np.abs(step).max() < 1e-3:  # quadratic convergence: the next is near 1e-6
             return estimate
     # With few examples, full steps may oscillate forever.
     not_converged = ~(np.abs(step).max(axis=0) < 1e-3)

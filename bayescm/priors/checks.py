@@ -218,9 +218,9 @@ def sensitivity(
     """
     Return the sensitivity of measures to power-scaling of prior and likelihood.
 
-    This is ArviZ's power-scaling diagnostic of the posterior. A prior that disagrees with the data,
-    but is outweighed by them, has no effect here. Use `conflict` to detect it. For a flat prior,
-    the sensitivity is 0, because its powers are equally flat.
+    This is ArviZ's power-scaling diagnostic of the posterior. It does not detect a prior that
+    disagrees with the data but is outweighed by them. Use `conflict` for this purpose. For a flat
+    prior, the sensitivity is 0, because its powers are equally flat.
 
     Parameters
     ----------

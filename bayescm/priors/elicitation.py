@@ -89,7 +89,7 @@ def elicit(*, weight: float, like: Like = None, **measures: Any) -> xr.DataArray
 
 
 def _two_class_cells(measures: Mapping[str, float]) -> np.ndarray:
-    """Return the cell probabilities (2, 2), all > 0, that have three given measures."""
+    """Return the cell probabilities (2, 2), all > 0, for three given values of measures."""
     resolved_measures = [resolve(name) for name in measures]
     canonical = [measure.canonical for measure in resolved_measures]
     if len(measures) != 3 or len(set(canonical)) != 3:
