@@ -51,7 +51,7 @@ The model treats the folds as independent, but they share training examples. The
 mean is therefore multiplied by :math:`1 + (M - 1)\rho` afterwards. The default of :math:`\rho` is
 the proportion of tested examples among tested and training examples (Nadeau and Bengio).
 
-The keyword ``average`` has two other ways to average the same posteriors:
+The keyword ``average`` selects one of two other ways to average the same posteriors:
 
 * ``"independent"``: the mean of independent variables, :math:`\rho = 0`.
 * ``"mixture"``: the mixture of the posteriors, that is, the posterior of a fold chosen at random.

@@ -39,8 +39,8 @@ Parameters
 When to use it
 --------------
 Use it if each class has few examples, such as five or ten, so that the order of the scores alone
-says little. Scores should be roughly normal in each class. Logits of probabilities or log ratios
-usually are, but probabilities are not.
+contains little information. Scores should be roughly normal in each class. Logits of probabilities
+or log ratios usually are, but probabilities are not.
 
 When not to use it
 ------------------
@@ -87,7 +87,7 @@ def binormal(
         ``score`` (example), finite, ``actual`` (example), and the scalar coordinate ``positive``.
         Weights are not supported.
     concentration : float, optional
-        Number of examples that the prior of each class is worth, > 0. Default: 0.1.
+        Weight of the prior of each class, as a number of examples, > 0. Default: 0.1.
     prevalence : float, tuple or callable, optional
         Share of the positive class. Default: a Beta(0.5, 0.5) prior.
 

@@ -174,8 +174,8 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import ArrayLike
 
-# bayescm/posteriors/hierarchical_folds.py has copies of these constants, and models/paired_folds.py
-# has copies of the ones it uses. A test compares them.
+# bayescm/posteriors/hierarchical_folds.py contains copies of these constants, and
+# models/paired_folds.py contains copies of the constants that it uses. A test compares them.
 
 # Derived. The posterior of the rates already contains a part of the variance of the effects of
 # training. This part is subtracted from the full variance, CENTRING times. Let f'' be the second
@@ -207,7 +207,7 @@ THRESHOLD_RHO = 0.4
 # describe the variance of the separation over repeats, in units of its binomial variance.
 # Mean of its prior.
 DISAGREEMENT = 0.4
-# Number of repeats that this prior is worth.
+# Weight of this prior, as a number of repeats.
 PRIOR_REPEATS = 4
 # Largest value used, so that repeats are never treated as independent test sets.
 MOST_DISAGREEMENT = 0.9

@@ -110,8 +110,8 @@ Estimands
 * ``theta_new``, ``of="new"``: the measure of a new group.
 * ``theta_new``, ``of="predictive"``: the measure on a test set of ``n`` examples of a new group.
 
-With covariates, the average, typical and new groups have covariates of 0. With more than two
-classes, only the direct posterior has ``theta_group`` and ``theta_new``.
+With covariates, the average, typical and new groups are groups with covariates of 0. With more than
+two classes, only the direct posterior provides ``theta_group`` and ``theta_new``.
 
 Notes
 -----

@@ -37,7 +37,7 @@ that its standard error is well estimated and its mean is nearly normal.
 When not to use it
 ------------------
 * There is one slice: use `item_scores`.
-* One slice is unlike many others: it is shrunk towards them.
+* One slice differs strongly from many similar ones: it is shrunk towards them.
 
 Estimands
 ---------

@@ -33,8 +33,8 @@ Parameters
 
 When to use it
 --------------
-Use it if each example has one label, and something is known about how often labels are wrong. The
-error rate may come from a second reading of some examples, a published rate, or the agreement of
+Use it if each example has one label, and the rate of wrong labels is approximately known. The error
+rate may come from a second reading of some examples, a published rate, or the agreement of
 annotators with an expert.
 
 When not to use it

@@ -108,8 +108,8 @@ def noisy_labels(
         index of the true class or -1. For several populations ``group`` (pattern), with the
         coordinate ``population``.
     concentration : float, optional
-        Prior pseudo-count of each wrong label, > 0. The correct one has 1 more. Default:
-        ``1 / (C - 1)``, which is 1 for all wrong labels together.
+        Prior pseudo-count of each wrong label, > 0. The pseudo-count of the correct label is larger
+        by 1. Default: ``1 / (C - 1)``, so that the pseudo-counts of all wrong labels sum to 1.
     dependence : float, tuple or callable, optional
         Correlation of the errors of two raters on the normal scale, for two classes. Default: a
         Beta(1, 9) prior if most examples have at least four raters or any example has a gold label,

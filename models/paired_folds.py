@@ -128,7 +128,7 @@ from numpy.typing import ArrayLike
 SPREAD = 0.3
 SEPARATION = 1.0
 SPREAD_WITH_HALVES = 0.8
-# Here the median of the prior of the separations with halves, in units of u.
+# In this model, the median of the prior of the separations with halves, in units of u.
 SEPARATION_WITH_HALVES = 0.8
 THRESHOLD_RHO = 0.4
 HALF_RATE = 0.6

@@ -8,7 +8,7 @@ r"""Model for few labelled examples and many others that only a judge has labell
     n_k \mid \text{truth}_k &\sim \mathrm{Multinomial}(\textstyle\sum n_k, \text{truth}_k)
 
 A stratum k of K is a judge's label together with a prediction, or with the predictions of several
-classifiers. It has :math:`N_k` examples. The labelled ones among them have the class counts
+classifiers. It has :math:`N_k` examples. The labelled examples among them have the class counts
 :math:`n_k`.
 
 Parameters

@@ -122,7 +122,7 @@ def robust_groups(
     spread : float or callable, default 0.5
         Scale of the prior of the standard deviations between ordinary groups, on the logit scale.
         The prior is an equal mixture of half-normal distributions with this scale and with 1/25 of
-        it. A function from a name to a PyMC variable of the dim ``rate`` is another prior:
+        it. A function from a name to a PyMC variable with the dim ``rate`` is another prior:
         ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
     deviation : float, default 1.2
         Typical distance of a deviating group from the typical group, on the logit scale. Distances

@@ -97,14 +97,14 @@ from bayescm.posteriors.sliced_items import SlicedItems
 from bayescm.posteriors.summed_item_scores import SummedItemScores
 from bayescm.validate import fail
 
-_GAMMAS = 2e7  # total number of gamma variates by default, which take about 0.2 seconds
+_GAMMAS = 2e7  # default total number of gamma variates, which takes about 0.2 seconds
 _FEWEST_DRAWS = 500
 _TAIL = 0.019  # standard error of the 2.5% quantile of 20,000 draws, in standard deviations
-# If there are many more items, random blocks of items are weighted. The variance of a mean is then
-# accurate to 2%, and the length of an interval to 1%.
+# Number of random blocks that are weighted if there are more than twice as many items. The variance
+# of a mean is then accurate to 2%, and the length of an interval to 1%.
 _BLOCKS = 5000
-_FEWEST_CLUSTERS = 5  # an error is raised with fewer
-_FEW_CLUSTERS = 10  # a caution is added with fewer
+_FEWEST_CLUSTERS = 5  # an error is raised with fewer clusters
+_FEW_CLUSTERS = 10  # a caution is added with fewer clusters
 _FEW_ITEMS = 30  # a caution is added with fewer items if the range is unknown
 _FEW_EFFECTIVE = 30  # a caution is added if weights leave fewer effective items
 _NONE = np.empty(0)

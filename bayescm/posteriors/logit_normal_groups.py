@@ -250,15 +250,15 @@ _FEWEST_POINTS = 1000  # smallest number of points for many groups
 _MOST_POINTS = 2500  # largest number of points, unless `_MOST_OF_FEW_GROUPS` applies
 _PARAMETERS_OF_FEW_GROUPS = 1.2e5  # points times groups for few groups; takes a quarter of a second
 _MOST_OF_FEW_GROUPS = 10_000  # largest number of points for few groups
-_LOWEST_LOG_PRIOR = -1e6  # its exponential is 0 relative to any other
-_CACHED = 32_000  # parameters times groups times nodes in an array, 256 kB
+_LOWEST_LOG_PRIOR = -1e6  # a lower log prior is treated as a prior of 0
+_CACHED = 32_000  # largest number of parameters times groups times nodes in an array (256 kB)
 _NEWTON_STEPS = 30  # largest number of Newton steps
 _LONGEST_STEP = 2.0  # in standardised effects; avoids points whose curvature is nearly 0
 _CONVERGED = 1e-3  # Newton decrement at which the iteration stops
 _RATES = ("prevalence", "recall", "specificity")
 _METROPOLIS_STEPS = 8  # nine in ten proposals are accepted, with 5 to 100 examples per group
 _INITIAL_LOG_SD = -0.7  # in units of the prior scale, or of 1 if that is smaller
-_LOGIT_BOUND = 20.0  # bound of means and slopes in the search of the mode
+_LOGIT_BOUND = 20.0  # bound of means and slopes in the search for the mode
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +282,7 @@ class LogitNormalRates:
     scale : float
         Scale of the half-normal prior of the standard deviations of the logits.
     design : ndarray, shape (G, Q), optional
-        Covariates of the groups. The typical group has zeros.
+        Covariates of the groups. They are 0 for the typical group.
     slope : float or ndarray, shape (Q,)
         Scale of the normal prior of the change of a logit per unit of a covariate.
     points : int
@@ -311,7 +311,7 @@ class LogitNormalRates:
 
     def slopes(self, parameters: np.ndarray) -> np.ndarray:
         """Return the slopes (S, Q, D) of the logits for Q covariates."""
-        first = 3 * self.n_rates - 1  # follow D means, D deviations and, for D = 2, the correlation
+        first = 3 * self.n_rates - 1  # after D means, D sds and, for D = 2, the correlation
         return parameters[:, first:].reshape(len(parameters), -1, self.n_rates)
 
     def log_prior(self, parameters: np.ndarray) -> np.ndarray:

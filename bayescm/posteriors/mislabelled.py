@@ -41,7 +41,7 @@ _RATES = 1000  # number of draws of the error rates, each used for several draws
 _PILOT = 300  # points of importance sampling in each round that adapts the proposal
 _POINTS = 1500  # points of importance sampling in the last round
 _PILOT_GRID = 96  # points of the grid of shares while the proposal is adapted
-_BOUND = 12.0  # bound of the logits of twice the rates in the search of the mode
+_BOUND = 12.0  # bound of the logits of twice the rates in the search for the mode
 _COARSE = 200  # points of the first, logarithmic grid of a stratum's share
 _FINE = 256  # points of the second grid
 _NEGLIGIBLE = 30.0  # shares are negligible if their log likelihood is further below the largest
@@ -49,7 +49,7 @@ _NEGLIGIBLE = 30.0  # shares are negligible if their log likelihood is further b
 _CHAINS = 500
 _BURN = 60  # discarded sweeps at the start of a chain
 _THIN = 3  # sweeps per draw
-_STEPS = 200  # largest number of EM steps
+_STEPS = 200  # number of EM steps
 _CONTRADICTION = 5.0  # a caution is added if the loss of log likelihood is larger
 _ADVICE = "pass a rate such as 0.05, a Beta such as (2, 38), or one of these for each class"
 
@@ -60,7 +60,7 @@ def mislabelled(
     """
     Return the posterior of the true cells if labels are wrong at some rate.
 
-    Use it if each example has one label, and something is known about how often labels are wrong.
+    Use it if each example has one label, and the rate of wrong labels is approximately known.
 
     Parameters
     ----------

@@ -47,19 +47,19 @@ from bayescm.validate import fail
 # that three raters label 400 examples, each correctly with probability 0.6. With 700 to 1,000
 # effective draws, medians differ between runs by three times their estimated error.
 _FEW_EFFECTIVE = 1000.0
-_BOUND = 12.0  # bound of the logits in the search of the mode
+_BOUND = 12.0  # bound of the logits in the search for the mode
 # Numbers of points in the last round of importance sampling and in a round that adapts the
-# proposal, and the number of its components. With a thousand points, the ends of intervals are
-# wrong by a fifth of a standard deviation. Several components are needed if the raters hardly
-# identify the classes. In that case, a rate is estimated precisely if its class is common, and is
-# almost undetermined if its class is rare. For 21 such examples, the lower limit of the prevalence
-# is 0.137. One component gives 0.070, with an effective number of 2,000 draws. With sixteen
-# components, the effective number is 10,000.
+# proposal, and the number of components of the proposal. With a thousand points, the ends of
+# intervals are wrong by a fifth of a standard deviation. Several components are needed if the
+# raters hardly identify the classes. In that case, a rate is estimated precisely if its class is
+# common, and is almost undetermined if its class is rare. For 21 such examples, the lower limit of
+# the prevalence is 0.137. One component gives 0.070, with an effective number of 2,000 draws. With
+# sixteen components, the effective number is 10,000.
 _POINTS = 16_000
 _PILOT = 2000
 _COMPONENTS = 16
 _AT_ONCE = 400_000  # largest number of points times patterns at once
-_EXCLUDED = -1e9  # log density excluded by the prior; finite for the search of the mode
+_EXCLUDED = -1e9  # log density of excluded points; it is finite for the search for the mode
 # Settings of Gibbs sampling.
 _CHAINS = 400
 _BURN = 100  # discarded sweeps at the start of a chain
@@ -71,8 +71,8 @@ _LEARNED = (1.0, 9.0)  # Beta prior of the dependence, if the ratings identify i
 _NODES = 15  # number of quadrature nodes for the difficulty of an example
 _LEAST_RATE = 1e-12  # smallest distance of a rate from 0 and 1
 # A warning is issued if two modes have different rates but similar log densities.
-_APART = 0.05  # smallest difference of the rates
-_CLOSE = 4.0  # largest difference of the log densities, at which both modes have some weight
+_APART = 0.05  # smallest difference between the rates
+_CLOSE = 4.0  # largest difference between the log densities; both modes then have some weight
 
 
 def noisy_labels(
@@ -92,8 +92,8 @@ def noisy_labels(
     evidence : Dataset
         Ratings from `bayescm.from_raters`.
     concentration : float, optional
-        Prior pseudo-count of each wrong label, > 0. The correct label has 1 more. Default: ``1 / (C
-        - 1)``, so that all wrong labels together have 1.
+        Prior pseudo-count of each wrong label, > 0. The pseudo-count of the correct label is larger
+        by 1. Default: ``1 / (C - 1)``, so that the pseudo-counts of all wrong labels sum to 1.
     dependence : float or tuple of two floats, optional
         For two classes, the correlation of two raters' errors on the normal scale, in [0, 1). It is
         positive if examples are hard or easy for all raters. A number is fixed, and ``(a, b)`` is a

@@ -264,7 +264,7 @@ class PairedFolds(CountsPosterior):
         return shares * rates
 
 
-# Variances over test sets of the numbers of each prediction, and of correct predictions.
+# Variances over test sets of the numbers of predictions of each label, and of correct predictions.
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,7 +83,7 @@ def partly_labelled(
     check_counts(unlabelled, fractional=True, name="a number of unlabelled examples")
     labelled = labelled[
         ..., : labelled.shape[-1] - abstains(counts)
-    ]  # nothing truly is an abstention
+    ]  # an abstention is never a true class
     agree = (answers == answers[0]).all(axis=0)
     strata, classes = labelled.shape[-2:]
     total = 2 if strata <= classes else 3

@@ -57,7 +57,7 @@ from bayescm.measures.preferences import NextVotes, PreferenceMeasure, Strengths
 from bayescm.posteriors.base import DRAWS, LARGE_DRAWS, LabelTemplate, Posterior
 from bayescm.validate import check_number, check_whole, fail
 
-# Prior scales, equal to the scales in the model.
+# Scales of the priors, as in the PyMC model.
 SPREAD = 1.0  # scale of the Rayleigh prior of the spread
 FIRST = 0.5  # standard deviation of the normal prior of the advantage of the system shown first
 TIES = 1.5  # standard deviation of the normal prior of log nu
@@ -75,7 +75,7 @@ _NEGLIGIBLE = 1e-8
 _BLOCK = 2**20
 _CELLS = 3e7  # default number of draws times pairs; takes about one second
 _FEWEST_DRAWS = 4000  # smallest default number of draws, for many pairs
-# Number of draws that estimate the efficiency.
+# Number of draws from which the efficiency is estimated.
 _PILOT = 1000
 _FEWEST_CLUSTERS = 5  # smallest supported number of clusters
 _FEW_CLUSTERS = 10  # a caution is added up to this number of clusters

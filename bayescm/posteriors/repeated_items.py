@@ -15,7 +15,7 @@ See `bayescm.distributions.differences.Discordant`. In the pseudo-items, the two
 independently. Draws are only needed for ranks, which involve all systems, and for items in groups.
 
 **Several answers.** The rates of items have a mixture distribution of M components with weights w
-and rates q. Both are sampled by Gibbs sampling (`bayescm.inference.binomial_mixture` has the
+and rates q. Both are sampled by Gibbs sampling (`bayescm.inference.binomial_mixture` contains the
 formulas). A measure f, such as pass@k, is
 
 .. math:: \sum_m w_m f(q_m), \qquad \sum_m \frac{N_m}{n} f(q_m), \qquad f(q_j), \; j \sim w
@@ -89,15 +89,15 @@ from bayescm.validate import fail
 # Default number of draws. The errors of the ends of a 95% interval are then below a tenth of a
 # standard deviation, for differences between systems on 100 to 5,000 items with 4 or 8 answers.
 _DRAWS = 4000
-_AT_ONCE = 2e6  # largest number of values in an array, 16 MB
-# Fewer groups of items are rejected. With four or fewer, the prior, which is worth one group, has a
-# weight of a fifth or more. For fewer than six items without groups, a caution is added. With five
-# items that are always correct or always wrong, the coverage of pass@4 for the population of items
-# is 0.80 (docs/results/small_evidence.csv).
+_AT_ONCE = 2e6  # largest number of values in an array (16 MB)
+# Fewer groups of items are rejected. The prior has the weight of one group, which would be a fifth
+# or more of the total weight with four groups or fewer. For fewer than six items without groups, a
+# caution is added. With five items that are always correct or always wrong, the coverage of pass@4
+# for the population of items is 0.80 (docs/results/small_evidence.csv).
 _FEWEST = 5
 _FEW_ITEMS = 6
 
-COMPONENTS = 24  # components of a mixture of rates
+COMPONENTS = 24  # number of components of a mixture of rates
 COMPONENTS_WITH_WAYS = 48  # components of a mixture of rates and of patterns of wrong answers
 END = 0.02  # prior share of each of the rates 0 and 1
 # Patterns of wrong answers: a single wrong answer, a common one among others, a few equally likely

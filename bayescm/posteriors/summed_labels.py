@@ -61,7 +61,7 @@ from bayescm.validate import fail
 
 _CELLS = ("tp", "fn", "fp", "tn")
 _POWERS = tuple((a, b) for a in range(5) for b in range(5 - a))  # p**a q**b
-_MOST_STEPS = 60  # iterations of the search for a quantile
+_MOST_STEPS = 60  # largest number of iterations in the search for a quantile
 _SETTLED = 1e-10  # the search ends at a shorter step
 
 

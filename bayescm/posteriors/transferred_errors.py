@@ -54,7 +54,7 @@ _THIN = 10  # sweeps per draw
 # Autocorrelation above which a warning is issued. It is five standard errors with 400 chains.
 _CORRELATED = 0.25
 _PSEUDO_COUNT = 1e-6  # pseudo-examples of each class in the EM algorithm for the prevalence
-_STEPS = 500  # steps of the EM algorithm
+_STEPS = 500  # number of EM steps
 
 
 def transferred_errors(
