@@ -59,7 +59,7 @@ def name_of_entry(number: int) -> str:
 
 
 def classes_after(labels: Sequence, changes: Sequence[ClassChange]) -> list:
-    """Return the classes after some changes."""
+    """Return the classes after the given changes."""
     for change in changes:
         new = dict(change.rename)
         labels = [*(new.get(label, label) for label in labels), *change.add]
@@ -67,7 +67,7 @@ def classes_after(labels: Sequence, changes: Sequence[ClassChange]) -> list:
 
 
 def facts_after(facts: Mapping[str, Any], changes: Sequence[ClassChange]) -> dict[str, Any]:
-    """Return the shared facts with the classes, positive class and rule after some changes."""
+    """Return the shared facts with classes, positive class and rule after the given changes."""
     if not changes:
         return dict(facts)
     now = {**facts, "labels": classes_after(facts["labels"], changes)}

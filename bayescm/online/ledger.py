@@ -503,7 +503,7 @@ class Ledger(Database):
         return True, changed.facts()["labels"]
 
     def classes(self, name: str) -> list:
-        """Return the current classes of a classifier or challenge, or an empty list."""
+        """Return the current classes of a classifier or challenge. Empty if it has no classes."""
         with self.transaction("read the ledger") as connection:
             return list(_existing(connection, name).facts().get("labels", []))
 

@@ -241,7 +241,7 @@ def _tails(measure, cells, weights):
 
 
 def _hits_and_trials(measure, cells, weights, distribution):
-    """Return the hits and trials in tables, which are the increases of the parameters."""
+    """Return the hits and trials in tables, from the increases of the parameters."""
     after = _distribution(measure, weights + cells)
     hits, misses = np.rint(after.a - distribution.a), np.rint(after.b - distribution.b)
     return np.broadcast_arrays(hits, hits + misses)

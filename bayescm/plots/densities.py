@@ -225,7 +225,7 @@ class _Panel:
 
 
 def _panels_of(measure, template, dim):
-    """Return the panels of a measure. Up to seven members of the compared dim share a panel."""
+    """Return the panels of a measure. Up to seven compared members share a panel."""
     labels = template.to_dataarray()
     over = [dim] if 1 < labels.sizes.get(dim, 1) <= style.MOST_COLORS else []
     positions = {name: labels.dims.index(name) for name in labels.dims}

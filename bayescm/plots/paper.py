@@ -117,7 +117,7 @@ def is_narrow() -> bool:
 
 
 def letters_of_a_label(usual: int) -> int:
-    """Return the number of letters after which a label at the side of a figure is wrapped."""
+    """Return the number of characters after which a label at the side of a figure is wrapped."""
     paper = _paper.get()
     return usual if paper is None else min(usual, max(12, int(4 * paper.width / paper.scale)))
 

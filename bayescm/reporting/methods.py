@@ -76,7 +76,7 @@ def versions(*more: str) -> dict:
 
 
 def today():
-    """Return the date (UTC, ISO 8601), or SOURCE_DATE_EPOCH for reproducible reports."""
+    """Return the date (UTC, ISO 8601), from SOURCE_DATE_EPOCH for reproducible reports."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     when = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
     return when.date().isoformat()

@@ -163,7 +163,7 @@ class CountsMonitorRecipe(Recipe):
         return lines
 
     def extras(self) -> list[Section]:
-        """Return the sections on the measures over time and on incidents."""
+        """Return the section on incidents, with the measures over time."""
         return [self.history]
 
     def advice(self) -> list[Section]:

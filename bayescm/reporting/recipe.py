@@ -785,7 +785,7 @@ class ItemScoresRecipe(Recipe):
 
 
 class MultilabelRecipe(Recipe):
-    """Several labels per example: averages, individual labels, and their frequencies."""
+    """Multilabel examples: averages, and results and frequencies of individual labels."""
 
     title = "Results for the population of examples"
 
@@ -1091,7 +1091,7 @@ class PartlyLabelledRecipe(Recipe):
         return section
 
     def extras(self) -> list[Section]:
-        """Return the section on the accuracy of the judge, and how many labels it is worth."""
+        """Return the section on the accuracy of the judge, and the number of labels it replaces."""
         progress("the judge")
         asked = {k: value for k, value in self.asked.items() if k not in ("prob", "kind")}
         table = labels_worth(self.evidence, self.measures, **asked)

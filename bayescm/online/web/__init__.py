@@ -43,10 +43,10 @@ def dashboard(
         Settings for all classifiers:
 
         - ``prob`` and ``kind`` of the intervals.
-        - Arguments of `Monitor`: ``measures``, ``concentration``, ``forgetting``, ``window`` and
-          ``order``.
-        - Arguments of `Monitor.alarms`: ``rate``, ``floor``, ``reference``, ``tolerance`` and
-          ``horizon``.
+        - Arguments of `Monitor`: ``measures``, ``concentration``, ``forgetting``, ``window``,
+          ``order`` and ``season``.
+        - Arguments of `Monitor.alarms`: ``rate``, ``floor``, ``reference``, ``tolerance``,
+          ``horizon`` and ``silence``.
         - ``classifiers``: a mapping from names to the settings of single classifiers, which
           override the others.
 

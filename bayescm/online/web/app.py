@@ -167,7 +167,7 @@ def listen(app: Starlette, host: str, port: int) -> None:
 
 
 def hosts_of(host: str, further: Sequence[str]) -> list[str]:
-    """Return the host names that requests may use: local names, the host's and additional ones."""
+    """Return the host names for requests: local names, the name of the host and additional ones."""
     if _is(host, "is_unspecified") and not further:
         return ["*"]
     name = f"[{host}]" if ":" in host else host
