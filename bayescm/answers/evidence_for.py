@@ -247,7 +247,7 @@ def by_bridge_sampling(
 
 
 def _log_density(model, names, shapes):
-    """Return the function from unconstrained points (m, d) to the joint log density (m,)."""
+    """Return the function that maps unconstrained points (m, d) to the joint log density (m,)."""
     from pymc.backends.arviz import find_observations
 
     from bayescm.fitting.forward import evaluate

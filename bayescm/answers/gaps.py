@@ -362,7 +362,7 @@ def statistic_of(
     values: xr.DataArray, dim: str | Sequence[str], statistic: str, *, less: bool
 ) -> xr.DataArray:
     """
-    Return a statistic of the values of a measure over dimensions, ignoring NaN.
+    Return a statistic of the values of a measure along dimensions, ignoring NaN.
 
     Examples
     --------

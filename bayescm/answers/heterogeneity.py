@@ -192,7 +192,7 @@ def _variation(cells, sample):
 
 def rising_together(correlation: np.ndarray) -> str:
     """
-    Return a caution if sensitivity and specificity rise together, else "".
+    Return a caution if sensitivity and specificity increase together, or an empty string.
 
     If studies differ in their cut-offs, sensitivity and specificity trade off, and a summary ROC
     curve describes this trade-off. If both increase together, the studies differ in other ways,

@@ -625,7 +625,7 @@ def _probability(value, markup):
 
 
 def _summary(frame, center):
-    """Return the index, centre and ends of a summary, with NaN labels replaced by None."""
+    """Return the labels, centres and ends of a summary as a table, and the names of the labels."""
     allowed, todo = "a summary", "pass bcm.summary(...)"
     check_is(frame, pd.DataFrame, "a table", allowed, todo)
     missing = [name for name in ("measure", center, *_NUMBERS) if name not in frame]

@@ -180,7 +180,7 @@ def _ranking(evidence, measures, question, *, dim, prob):
 
 
 def _rank_probabilities(values):
-    """Return the rank probabilities of draws (size, J), with higher better and no NaN."""
+    """Return the rank probabilities of draws (size, J) without NaN. Higher values are better."""
     size, number = values.shape
     steps = np.zeros(number * (number + 1))  # changes in the probability of each rank, row by row
     for start in range(0, size, max(1, _RANKS_AT_ONCE // number)):

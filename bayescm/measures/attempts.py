@@ -235,7 +235,7 @@ def _within_items(answers):
 
 
 def _flips_of_items(answers):
-    """Return how often two answers to an item of a sample differ."""
+    """Return the probability that two answers to an item of a sample differ."""
     return answers.mean(np.array([0, 1, 0]))
 
 

@@ -314,7 +314,7 @@ def empirical(
     prevalence: float | None = None,
 ) -> tuple[Curve, np.ndarray]:
     """
-    Return the empirical curve with one point per distinct score, and the scores.
+    Return the empirical curve with one point per distinct score, and these scores.
 
     Parameters
     ----------

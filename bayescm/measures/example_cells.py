@@ -248,7 +248,7 @@ class ExampleCells:
         return influence
 
     def defined(self, formula: Callable, places: Sequence[int] | None = None) -> np.ndarray:
-        """Return a mask (K, L) of the labels with a defined formula in the sample."""
+        """Return a mask (K, L) of the labels for which a formula is defined in the sample."""
         return ~np.isnan(formula(*self._sample(formula, places)[0]))
 
     def _gammas(self, counts, effective, size):
@@ -410,7 +410,7 @@ def _warn_of_few(positives):
 
 def weighted_curve(score: np.ndarray, actual: np.ndarray, weight: np.ndarray) -> Curve:
     """
-    Return the ROC curves (S) of weighted examples, with a step at each distinct score.
+    Return S ROC curves of weighted examples, with a step at each distinct score.
 
     Parameters
     ----------
@@ -591,7 +591,7 @@ def _first(formula, *cells):
 
 
 def labels_left_out(measure: Measure, sample: ExampleCells) -> np.ndarray | None:
-    """Return a mask (K, L) of labels that an average excludes, as `Posterior.left_out`, or None."""
+    """Return a mask (K, L) of the labels an average excludes, or None. See `Posterior.left_out`."""
     form = measure.form
     if not isinstance(form, OverLabels) or form.how not in ("macro", "weighted"):
         return None

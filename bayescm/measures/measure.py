@@ -636,7 +636,7 @@ def over_defined_classes(
 
 
 def of_each_class(measure: Measure, classes: int) -> Measure:
-    """Return the per-class measure, (..., C), that an average over the classes averages."""
+    """Return the per-class measure, (..., C), whose values an average over the classes combines."""
     compute = partial(_of_each_class, compute=measure.compute, classes=classes)
     return replace(measure, compute=compute, average="", included=None)
 

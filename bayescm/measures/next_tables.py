@@ -30,7 +30,7 @@ def one_of(cells: np.ndarray, axes: Sequence[int], rng: np.random.Generator) -> 
 
 def of_the_same_size(cells: xr.DataArray, observed: xr.DataArray, over: Sequence) -> xr.DataArray:
     """
-    Draw a test set of the size of the evidence for every draw of cell probabilities.
+    Draw a test set as large as the evidence for every draw of the cell probabilities.
 
     Parameters
     ----------
