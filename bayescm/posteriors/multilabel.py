@@ -1,7 +1,7 @@
 r"""
 Direct posterior of `bayescm.models.multilabel`: several labels per example.
 
-Labels of the same example are not independent. So examples are resampled, not labels. The shares of
+Labels of the same example are not independent, so examples are resampled, not labels. The shares of
 the examples in the population have a Dirichlet(1, ..., 1) distribution, as in the Bayesian
 bootstrap. With gamma weights :math:`g_i \sim \mathrm{Gamma}(1)`, the mass in cell c of label l is
 
