@@ -15,7 +15,7 @@ import numpy as np
 _LARGEST, _COUNTED = 2**53, "at most 2**53 = 9e15, the largest whole number that is exact"
 # Types that numpy converts to floats without an error, with advice for each.
 _NO_NUMBERS = {
-    "texts": ((str, bytes), "convert them first, e.g. with pandas.to_numeric"),
+    "strings": ((str, bytes), "convert them first, e.g. with pandas.to_numeric"),
     "booleans": ((bool, np.bool_), "use from_predictions for predictions, or .astype(float)"),
     "dates": (
         (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64),
@@ -23,7 +23,7 @@ _NO_NUMBERS = {
     ),
     "complex numbers": ((complex, np.complexfloating), "pass real numbers"),
 }
-_SINGULAR = {"texts": "text", "booleans": "a boolean", "dates": "a date"}
+_SINGULAR = {"strings": "a string", "booleans": "a boolean", "dates": "a date"}
 _SINGULAR["complex numbers"] = "a complex number"
 _SHORT = Repr()
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxdict = 8
@@ -554,7 +554,7 @@ def _numbers(array, name):
             array.ravel()[:4].tolist(),
             "pass counts, or make them from predictions with `from_predictions`",
         )
-        if what == "texts":
+        if what == "strings":
             todo = "convert it with int, or the table with .astype(int)"
         elif what == "booleans":
             todo = "count the examples, or pass predictions to `from_predictions`"

@@ -467,7 +467,7 @@ class MeasureDistribution:
         array([0.6695, 0.7201])
         """
         if not all(0 <= level <= 1 for level in _floats("quantile", q).ravel()):
-            raise fail("`q` must be a probability", q, "", "pass `q=0.5` for the median")
+            raise fail("`q` must be between 0 and 1", q, "", "pass `q=0.5` for the median")
         return self._at(lambda distribution, point: distribution.quantile(point), "quantile", q)
 
     def interval(self, prob: float = 0.95, kind: str = "hdi") -> xr.DataArray:

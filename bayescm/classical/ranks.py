@@ -186,7 +186,7 @@ def _mean_scores(results: Any) -> tuple[list, np.ndarray]:
         if is_loss(results["measured"].item()):
             scores = -scores
     if len(names) < 2:
-        raise fail("Two or more classifiers are needed", names, "", "add another")
+        raise fail("Two or more classifiers are needed", names, "", "add another classifier")
     return names, scores
 
 

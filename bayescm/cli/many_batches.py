@@ -108,7 +108,7 @@ def _of_cells(columns, frame, batch, at, cells):
             todo = "add --label for both classes, and --positive"
             raise fail(
                 "A file of TP, FN, FP and TN needs two classes, one of them positive",
-                labels,
+                {"--label": labels, "--positive": positive},
                 "",
                 todo,
             )
@@ -185,7 +185,7 @@ def names_and_times(file: str, batch: str, at: str | None) -> pd.DataFrame:
         try:
             as_utc(time)
         except (ValueError, TypeError):
-            what = f"column {at!r} of {Path(file).name} has a value that is not a time"
+            what = f"Column {at!r} of {Path(file).name} has a value that is not a time"
             raise fail(what, time, "ISO 8601 (2026-01-31T12:00)", "correct these rows") from None
     return frame
 

@@ -642,7 +642,7 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
         with Monitor(Ledger(source.store), classifier) as monitor, warnings.catch_warnings():
             warnings.filterwarnings("ignore", _AHEAD)  # the trial has given it
             added = monitor.add(name, table, **keywords)
-    outcome = "recorded" if added else "was there already, nothing changed"
+    outcome = "recorded" if added else "already recorded, nothing changed"
     if added and not keywords["at"] and not keywords["corrects"] and (at := time_of_name(name)):
         outcome += f" with the time of its name, {at[:16]}Z"
     content = "no examples" if table is None else _content(table)
@@ -994,7 +994,7 @@ def import_(
                     warnings.filterwarnings("ignore", ".*are identical to other batches")
                     warnings.filterwarnings("ignore", _AHEAD)
                 added = monitor.extend(evidence)
-    print(f"{added} batches of {classifier} recorded, {number - added} were there already")
+    print(f"{added} batches of {classifier} recorded, {number - added} already present")
 
 
 class ClassChanges(Options):
@@ -1039,7 +1039,7 @@ def classes(source: Classifier, changes: ClassChanges) -> None:
         rename, add = _as_labels(labels, rename, add)
         changes.refuse_unread()
         is_new, after = ledger.change_classes(name, rename or None, add or None)
-    outcome = "recorded" if is_new else "was so already, nothing changed"
+    outcome = "recorded" if is_new else "already up to date, nothing changed"
     print(f"classes of {name}: {', '.join(map(str, after))}; {outcome}")
 
 

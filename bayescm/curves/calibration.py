@@ -371,7 +371,7 @@ def in_views(every: list[View], ask: Callable[[xr.Dataset], xr.Dataset]) -> xr.D
     for labels, view in every:
         answer = ask(view).drop_vars("positive", errors="ignore")
         caution = answer.attrs.pop("caution", "")
-        cautions += [f"Of {dim} {labels[dim]}: {caution}"] if caution else []
+        cautions += [f"For {dim} {labels[dim]}: {caution}"] if caution else []
         parts.append(answer.drop_vars(dim, errors="ignore").expand_dims({dim: [labels[dim]]}))
     joined = xr.concat(parts, dim, join="exact", combine_attrs="drop")
     leading = [dim for dim in ("classifier", "class") if dim in joined.dims]

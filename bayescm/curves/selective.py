@@ -140,7 +140,7 @@ def _answers(evidence):
     for name in ("fold", "group", "importance", "prevalence"):
         if name in evidence.variables:
             raise fail(
-                f"Selective prediction needs a single plain sample, without {name}",
+                f"Selective prediction needs a single sample, without {name}",
                 ...,
                 "",
                 f"use drop_vars({name!r}) to treat all as one sample",

@@ -136,7 +136,7 @@ def _check_same_variables(members):
     have = [{name for name, of in member.variables.items() if of.dims} for member in members]
     for name in sorted(set.union(*have) - set.intersection(*have)):
         todo = f"give it to all, or leave it out with drop_vars({name!r})"
-        raise fail(f"Only some of the evidence has {name}", ..., "", todo)
+        raise fail(f"Only some pieces of evidence have {name}", ..., "", todo)
 
 
 def parts_of_all(
@@ -165,7 +165,7 @@ def parts_of_all(
     for name in dict.fromkeys(name for column in columns for name in column):
         if not all(name in column for column in columns):
             raise fail(
-                f"Only some of the evidence has {name}s",
+                f"Only some pieces of evidence have {name}s",
                 ...,
                 "",
                 "give it to all the evidence, or choose another dimension",

@@ -364,7 +364,7 @@ def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> x
         )
     if any(has) and not all(has):
         raise fail(
-            f"Only some of the evidence has the dimension {dim}",
+            f"Only some pieces of evidence have the dimension {dim}",
             ...,
             "",
             "add it to the rest, or choose another dimension",
@@ -384,7 +384,7 @@ def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> x
         table = xr.concat(members, dim, join="exact", coords="minimal", compat="equals")
     except ValueError as problem:
         todo = "select common coordinates first"
-        raise fail("The other dimensions differ: {}", problem, "", todo) from None
+        raise fail(f"The dimensions other than {dim} differ: {{}}", problem, "", todo) from None
     if dim in table.indexes and not table.indexes[dim].is_unique:
         doubled = table.indexes[dim][table.indexes[dim].duplicated()].tolist()
         raise fail(f"The label {{}} occurs twice along {dim}", doubled, "", "rename or drop one")

@@ -116,13 +116,13 @@ def check_no_identifiers(
             once and values.duplicated().any()
         )
         if (has_name or _plain(name) in _NUMBERING) and _may_name(values):
-            what = f"column {name!r} names the rows of the table by its name"
+            what = f"Column {name!r} seems to identify the rows of the table, judging by its name"
         elif _numbers_rows(values, _FEWEST_LABELS if labels else 3):
-            what = f"column {name!r} numbers the rows of the table"
+            what = f"Column {name!r} numbers the rows of the table"
         else:
             continue
         raise fail(
-            f"{what}, and the columns should be {are}", ..., "", todo.format(name=repr(name))
+            f"{what}, but every column should contain {are}", ..., "", todo.format(name=repr(name))
         )
 
 

@@ -462,7 +462,7 @@ def _filled(evidence, missing):
     if missing == "drop pairs":
         empty = absent.all("item")
         if empty.any():
-            raise fail("A system has no scores", ..., "", "leave the system out")
+            raise fail("A system has no scores", ..., "", "leave this system out")
         return evidence.isel(item=~absent.all([d for d in absent.dims if d != "item"]).values)
     if "lowest" not in evidence.coords:
         raise fail(

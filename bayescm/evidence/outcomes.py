@@ -256,7 +256,7 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
         raise fail(what, ..., "", todo, TypeError)
     for part in ("counts", "actual", "predicted", "label"):
         if part not in evidence.variables:
-            raise fail(f"The outcomes have no variable {part}", ..., "", "keep this variable")
+            raise fail(f"The outcomes lack the variable {part}", ..., "", "keep this variable")
     if "classifier" not in evidence.variables["predicted"].dims:
         evidence = _with_classifier(evidence)
     variables = evidence.variables
@@ -271,7 +271,7 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
             "The labels {} are not classes",
             sorted(labels_used - set(labels)),
             labels,
-            "add it to labels",
+            "add them to the variable label",
         )
     if "abstain" in variables:
         _check_truth(evidence)
@@ -327,7 +327,7 @@ def combine_outcomes(members: Sequence[xr.Dataset], dim: str, names: list | None
         )
     for member in members:
         if more := sorted(map(str, {*member.data_vars} - {"counts"})):
-            todo = f"leave it out with drop_vars({more[0]!r})"
+            todo = f"leave them out with drop_vars({more})"
             raise fail("Outcomes cannot be combined with {}", more, "", todo)
     members = matched(members, "classifier", "classifiers")
     scalars = same_scalars(members, [dim])

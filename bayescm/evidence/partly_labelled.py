@@ -325,7 +325,7 @@ def _check_transfer(transfer, predicted, abstain):
     check_choice("transfer", transfer, ["errors"])
     if isinstance(predicted, Mapping):
         raise fail(
-            "`transfer` needs one classifier",
+            "`transfer` needs exactly one classifier",
             list(predicted),
             "",
             "use one classifier at a time; to compare classifiers, pass labels of these "

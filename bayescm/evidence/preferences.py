@@ -627,7 +627,7 @@ def _combine(members, dim, names):
     for words, has in facts.items():
         if any(has) and not all(has):
             raise fail(
-                f"Only some of the evidence has {words}",
+                f"Only some pieces of evidence have {words}",
                 ...,
                 "",
                 "build all the evidence in the same way",

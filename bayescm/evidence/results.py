@@ -120,7 +120,10 @@ def from_results(
     if unnamed.any(axis=None):
         where = [dim for dim in DIMS if unnamed[dim].any()]
         raise fail(
-            f"{int(unnamed.any(axis=1).sum())} rows have no {where}", ..., "", "fill them in"
+            f"{int(unnamed.any(axis=1).sum())} rows have no {where}",
+            ...,
+            "",
+            "fill in the missing values",
         )
     twice = long.duplicated(list(DIMS))
     if twice.any():

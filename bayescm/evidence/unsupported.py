@@ -62,19 +62,21 @@ UNSUPPORTED = (
         ("plan",),
         (),
         ("folds", "groups"),
-        "The width depends on the number of groups and on their sizes. These are two questions.",
+        "The width depends on both the number and the sizes of the groups, so a single size is not "
+        "enough.",
     ),
     Unsupported(
         ("plan",),
         ("item counts", "multilabel", "preferences"),
         ("clusters",),
-        "The width depends on the number of clusters and on their sizes. These are two questions.",
+        "The width depends on both the number and the sizes of the clusters, so a single size is "
+        "not enough.",
     ),
     Unsupported(
         ("plan",),
         ("results",),
         (),
-        "The width depends on the number of data sets, which is not a decision.",
+        "The width depends on the number of data sets, which is not a choice.",
     ),
 )
 

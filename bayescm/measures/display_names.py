@@ -118,10 +118,14 @@ def check_display_names(display_names: DisplayNames) -> Mapping[Any, str]:
     todo = 'pass e.g. {"f1": "F1 (macro)"}'
     if not isinstance(display_names, Mapping):
         got = type(display_names).__name__
-        raise fail("display_names must be a mapping from names to texts", got, "", todo, TypeError)
+        raise fail(
+            "display_names must be a mapping from names to strings", got, "", todo, TypeError
+        )
     for name, text in display_names.items():
         if not isinstance(text, str) or not text.strip():
-            raise fail(f"The display name of {name!r} must be a text", text, "", todo)
+            raise fail(
+                f"The display name of {name!r} must be a string that is not empty", text, "", todo
+            )
     return display_names
 
 

@@ -138,7 +138,7 @@ def checked_change(
         If `rename` is not a mapping, `add` is not a list, or a name is neither text nor a number.
     """
     if "labels" not in first:
-        what = f"the batches of {classifier!r} have no classes: they are "
+        what = f"The batches of {classifier!r} have no classes: they are "
         todo = "start a new classifier if their meaning has changed"
         raise fail(what + encoding.replace("_", " "), ..., "", todo)
     renamed, added = _pairs(rename), _names(add)

@@ -617,10 +617,10 @@ def explain(problem: Exception, purpose: str, url: sa.URL) -> Exception:
         )
     is_damage = any(sign in message for sign in _SIGNS_OF_DAMAGE)
     if isinstance(problem, UnicodeError | MemoryError) or is_damage:
-        return damage(f"{printable(url)} said {message!r}")
+        return damage(f"{printable(url)} reported {message!r}")
     remedies = (todo for sign, todo in _REMEDIES.items() if sign in message)
     todo = next(remedies, "check the database")
     return OSError(
-        f"Could not {purpose}: {printable(url)} said {message!r}. Nothing is acknowledged that is "
-        f"not stored. {todo[0].upper()}{todo[1:]}, then try again; nothing counts twice."
+        f"Could not {purpose}: {printable(url)} reported {message!r}. Nothing is acknowledged that "
+        f"is not stored. {todo[0].upper()}{todo[1:]}, then try again; no batch is counted twice."
     )

@@ -305,7 +305,7 @@ def _places(names: list[str], difference: Sequence[str]) -> tuple[int, int]:
     first, second = (names.index(str(name)) for name in difference)
     if first == second:
         raise fail(
-            "`difference` must name two different systems", difference, "", "name another one"
+            "`difference` must name two different systems", difference, "", "name another system"
         )
     return first, second
 

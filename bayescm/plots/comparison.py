@@ -318,7 +318,7 @@ def plot_ranks(
     """
     if "colors" in keywords:
         raise fail(
-            "Colours in this plot are probabilities, so it has no `colors`",
+            "Colours in this plot show probabilities, so `colors` has no effect",
             ...,
             "",
             "leave `colors` out, or use plot_tiers",

@@ -302,7 +302,8 @@ def _one_cross_validation(counts, *measures):
         first = {dim: 0 for dim in others}
         todo = f"select one, e.g. counts.isel({first})"
         raise fail(
-            "The counts have the dimensions {}, so they are more than one cross-validation",
+            "The counts also have the dimensions {}, so they contain more than one "
+            "cross-validation",
             others,
             "",
             todo,

@@ -178,8 +178,10 @@ class Calibration(OfForecasts):
         fewest, sentences = self._totals.min(), []
         if fewest < _FEW_EXAMPLES:
             side = "positive" if self._totals[1] < self._totals[0] else "negative"
-            many = "example is" if fewest == 1 else "examples are"
-            sentences = [f"{fewest:.3g} {side} {many} few: the intervals may be too short."]
+            examples = "example" if fewest == 1 else "examples"
+            sentences = [
+                f"With only {fewest:.3g} {side} {examples}, the intervals may be too short."
+            ]
         sentences += self._separation_caveats() + exact_forecast_caveats(
             self.evidence["score"].values
         )

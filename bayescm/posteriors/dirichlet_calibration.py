@@ -143,21 +143,21 @@ class DirichletCalibration(OfForecasts):
         if absent:
             names = ", ".join(map(str, absent))
             sentences.append(
-                f"No example is of class {names}: its share is taken to be 0, and its forecasts "
+                f"No example is of class {names}: its share is assumed to be 0, and its forecasts "
                 "are not checked."
             )
         rarest = np.where(self._totals > 0, self._totals, np.inf).argmin()
         if self._totals[rarest] < _FEW_EXAMPLES:
             examples = f"{self._totals[rarest]:.3g} examples of class {self.labels[rarest]}"
-            sentences.append(f"{examples} are few: the intervals may be too short.")
+            sentences.append(f"With only {examples}, the intervals may be too short.")
         sentences += exact_forecast_caveats(self.evidence["score"].values)
         sentences += heavy_weights.of_scores(self.evidence)
         for name, is_right in top_labels_alike(self.evidence).items():
             of_classifier = "" if name is None else f" of {name}"
             sentences.append(
                 f"The most probable class{of_classifier} is {'right' if is_right else 'wrong'} "
-                "in all examples. Measures of the highest probability (_top_label) need both "
-                "cases and are left out by default."
+                "in all examples. Measures of the highest probability (_top_label) need "
+                "both right and wrong examples, and are left out by default."
             )
         return sentences
 

@@ -302,9 +302,9 @@ def exact_forecast_caveats(probability: np.ndarray) -> list[str]:
     return [
         (
             f"{number} {are} exactly 0 or 1. Slope, intercept and calibration in the large "
-            "treat them as one standard deviation beyond the most extreme of the others. "
+            "place them one standard deviation beyond the most extreme of the others. "
             "The log loss treats them as always right, but one mistake would make it "
-            "infinite. Pass clip= to define them."
+            "infinite. Pass clip= to bound the forecasts."
         )
     ]
 

@@ -105,10 +105,11 @@ def of_counts(counts: xr.DataArray, pooled: Sequence[str] = ()) -> list[str]:
     more = f" and {len(light) - MOST_NAMED} others" if len(light) > MOST_NAMED else ""
     return [
         (
-            "Some classes have few examples compared with their heaviest weight (less than "
-            f"{FEWEST_HEAVY:g} times its weight): {', '.join(light[:MOST_NAMED])}{more}. "
-            "Few samples contain such heavy examples, so intervals of the recall of the "
-            "class, and of measures that depend on these examples, may be too short."
+            "In some classes, a few heavy examples dominate a cell of the matrix. In units of the "
+            f"heaviest weight, the total weight is less than {FEWEST_HEAVY:g} for "
+            f"{', '.join(light[:MOST_NAMED])}{more}. "
+            "Few samples contain such heavy examples, so intervals of the recall of the class, and "
+            "of measures that depend on these examples, may be too short."
         )
     ]
 
@@ -129,8 +130,8 @@ def of_scores(evidence: xr.Dataset) -> list[str]:
         return []
     return [
         (
-            "The weights are related to the scores: in a class, heavy examples have other "
-            "scores than light ones, so a few heavy examples determine the result. "
+            "The weights are related to the scores: within a class, the scores of heavy examples "
+            "differ from those of light ones, so a few heavy examples determine the result. "
             "Intervals of the area under the curve and related measures may be too short."
         )
     ]

@@ -91,7 +91,7 @@ def hierarchical_differences(
             "Two or more classifiers are needed",
             results.sizes["classifier"],
             "",
-            "add another",
+            "add another classifier",
         )
     return HierarchicalDifferences(results, scale)
 

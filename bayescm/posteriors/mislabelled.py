@@ -101,7 +101,7 @@ def mislabelled(
     array([0.72, 0.89])
     """
     if "fold" in getattr(evidence, "dims", ()):
-        todo = 'add the folds up: counts.sum("fold")'
+        todo = 'sum over the folds: counts.sum("fold")'
         raise fail("Label errors are not available for a cross-validation", ..., "", todo)
     read = _of_outcomes if is_outcomes(evidence) else _of_counts
     counts, table, answers, prior = read(evidence, concentration)
@@ -283,7 +283,9 @@ class Mislabelled(Strata):
                 todo,
             )
         if (counts != np.rint(counts)).any():
-            raise fail("Fractional counts cannot have label errors", ..., "", "round them")
+            raise fail(
+                "Label errors are not available for fractional counts", ..., "", "round the counts"
+            )
         matrix = self.errors.matrix(self.errors.rates)
         return gibbs.mixture_weights(
             matrix.T,

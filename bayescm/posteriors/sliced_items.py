@@ -150,10 +150,10 @@ def _warn_if_alike(distance, pair, unit, equal_suffice):
     number = apart.sum() ** 2 / (apart**2).sum()
     equal = np.ptp(apart) <= 1e-9 * apart.max()
     if number < _FEW_APART and not (equal and equal_suffice):
-        worth = "" if equal else f", worth {number:.0f} of equal difference"
+        worth = "" if equal else f" (equivalent to {number:.0f} with equal differences)"
         warnings.warn(
-            f"{pair} differ in {apart.size:,} of {len(distance):,} {unit}s{worth}, which is "
-            f"too few to estimate the difference on other {unit}s. The interval of the "
+            f"{pair} differ in {apart.size:,} of {len(distance):,} {unit}s{worth}, too "
+            f"few to estimate the difference on other {unit}s. The interval of the "
             "difference may be too short.",
             stacklevel=2,
         )

@@ -341,7 +341,7 @@ class SummedItemScores(SummedItems):
             )
         if self.bounded and number < FEWEST_ITEMS:
             sentences.append(
-                f"With only {number:.4g} items, bounds are rough, and the rules batch, "
+                f"With only {number:.4g} items, bounds are imprecise, and the rules batch, "
                 "reference and floor do not apply."
             )
         if not self.pseudo_items and (marks := latest._one_sided()):

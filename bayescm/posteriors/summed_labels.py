@@ -297,7 +297,7 @@ class SummedLabels(SummedItems):
             return [
                 (
                     f"With only {number:.4g} examples, the results depend strongly on the prior, "
-                    "bounds are rough, and the rules batch, reference and floor do not apply."
+                    "bounds are imprecise, and the rules batch, reference and floor do not apply."
                 )
             ]
         # The sums of q are the denominators, such as the number of occurrences of a label for its
@@ -312,8 +312,8 @@ class SummedLabels(SummedItems):
         few = ", ".join(names)
         return [
             (
-                f"Fewer than {FEWEST_ITEMS} examples or labels count in {few}, so their bounds "
-                "are rough."
+                f"Fewer than {FEWEST_ITEMS} examples or labels contribute to {few}, so the bounds "
+                "of these measures are imprecise."
             )
         ]
 

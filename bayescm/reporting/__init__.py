@@ -173,7 +173,7 @@ def _check_meta_analysis(scores, rope, checklist):
     """Raise an error for arguments that a meta-analysis does not support."""
     if scores is not None or rope:
         name = "rope" if scores is None else "scores"
-        raise fail(f"A meta-analysis has no {name}", ..., "", "leave it out")
+        raise fail(f"`{name}` has no effect on a meta-analysis", ..., "", f"leave `{name}` out")
     if checklist is not None:
         raise fail(
             f"{checklist} is a checklist for a single study, not for a meta-analysis",

@@ -65,8 +65,8 @@ class MetaAnalysisRecipe(Recipe):
                     f"`{name}` has no effect on a meta-analysis",
                     ...,
                     "",
-                    "leave it out: the report has the typical study, the mean of all studies and a "
-                    "new study",
+                    "leave it out: the report covers the typical study, the mean of all studies "
+                    "and a new study",
                 )
         if keywords.pop("model", "hierarchical_groups") != "hierarchical_groups":
             raise fail(

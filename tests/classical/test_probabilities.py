@@ -39,7 +39,7 @@ def test_putting_forecasts_together_keeps_the_band_wide_and_a_fall_is_told():
     assert ((low <= at) & (at <= high)).all()
     assert (high - low).mean() < 0.3
     falling = bcm.from_probabilities(*drawn(1, 3000, lambda p: 1 - p))
-    assert "falls" in bcm.classical.isotonic_band(falling).attrs["caution"]
+    assert "decreases" in bcm.classical.isotonic_band(falling).attrs["caution"]
 
 
 def test_corp_is_the_isotonic_regression_and_its_parts_are_the_brier_score():

@@ -58,7 +58,7 @@ def test_what_makes_the_model_doubtful_goes_to_stderr(capsys, file, tmp_path):
     code, out, err = run(capsys, tmp_path / "rare.csv", *asked)
     assert code == 0, err
     assert json.loads(out)[0]["measure"] == "brier"
-    assert err.count("caution: 10 positive examples are few") == 1
+    assert err.count("caution: With only 10 positive examples") == 1
 
 
 @pytest.mark.long

@@ -430,16 +430,16 @@ WHAT_DIFFERS = {
     ),
     "weights of some": (
         lambda: [bcm.from_item_scores([1, 2], weights=[1, 3]), bcm.from_item_scores([1, 2])],
-        "item", "Only some of the evidence has weight",
+        "item", "Only some pieces of evidence have weight",
     ),
     "clusters of some": (
         lambda: [bcm.from_attempts(RIGHT["a"], group=CLUSTER), bcm.from_attempts(RIGHT["a"])],
-        "item", "Only some of the evidence has group",
+        "item", "Only some pieces of evidence have group",
     ),
     "groups of some": (
         lambda: [bcm.from_scores(TRUTH, LOGIT["a"], by={"group": PART}),
                  bcm.from_scores(TRUTH, LOGIT["a"])],
-        "example", "Only some of the evidence has groups",
+        "example", "Only some pieces of evidence have groups",
     ),
     "importance weights of scores": (
         lambda: [bcm.from_scores(TRUTH, LOGIT["a"], weights=CHANCE["a"], weights_are="importance")]

@@ -76,11 +76,11 @@ NAMES += [(name, "data_set") for name in OF_DATA_SETS] + [(name, "task") for nam
 def test_a_column_that_names_the_rows_is_rejected(name, column):
     call, frame = CALLS[name]
     for values in (IDS, IDS.astype(float)):
-        with pytest.raises(ValueError, match=f"{column}.* names the rows"):
+        with pytest.raises(ValueError, match=f"{column}.* seems to identify the rows"):
             call(frame.assign(**{column: values}))
     pl = pytest.importorskip("polars")
     if name != "from_results":
-        with pytest.raises(ValueError, match=f"{column}.* names the rows"):
+        with pytest.raises(ValueError, match=f"{column}.* seems to identify the rows"):
             call(pl.from_pandas(frame.assign(**{column: IDS})))
 
 
@@ -131,7 +131,7 @@ def test_answers_in_rows():
     both = bcm.from_attempts(told)
     assert dict(both.sizes) == {"classifier": 2, "item": 2, "attempt": 1}
     assert both.equals(bcm.from_attempts(told, item="question", system="model", correct="correct"))
-    with pytest.raises(ValueError, match=r"'item' names the rows.*item='item'"):
+    with pytest.raises(ValueError, match=r"'item' seems to identify the rows.*item='item'"):
         bcm.from_attempts(frame.rename(columns={"correct": "outcome"}))
 
 

@@ -25,10 +25,10 @@ NO_NUMBERS = {
     "nullable booleans": (pd.array(DECIDED, "boolean"), "booleans"),
     "one boolean among numbers": ([*NUMBERS[:-1], True], "booleans"),
     "booleans as objects": (np.array([*NUMBERS[:-1], False], object), "booleans"),
-    "a list of texts": ([str(each) for each in NUMBERS], "texts"),
-    "one text among numbers": ([*NUMBERS[:-1], "0.31"], "texts"),
-    "a column of texts": (pd.Series(NUMBERS).astype(str), "texts"),
-    "bytes": (np.array(NUMBERS).astype("S"), "texts"),
+    "a list of texts": ([str(each) for each in NUMBERS], "strings"),
+    "one text among numbers": ([*NUMBERS[:-1], "0.31"], "strings"),
+    "a column of texts": (pd.Series(NUMBERS).astype(str), "strings"),
+    "bytes": (np.array(NUMBERS).astype("S"), "strings"),
     "dates": (pd.date_range("2024-02-01", periods=8), "dates"),
     "dates as objects": (DAYS, "dates"),
     "durations": (np.arange(8).astype("m8[h]"), "dates"),
@@ -53,7 +53,7 @@ OF_NUMBERS = {
 def test_what_is_no_number_is_no_score(door, kind):
     values, name = NO_NUMBERS[kind]
     if door == "from_results" and kind in ("bytes", "dates as objects"):
-        name = "(texts|dates)|A table of results needs columns"
+        name = "(strings|dates)|A table of results needs columns"
     with pytest.raises((TypeError, ValueError), match=f"must be numbers, not {name}|not a table"):
         OF_NUMBERS[door](values)
     OF_NUMBERS[door](NUMBERS)
@@ -80,7 +80,7 @@ def test_thresholds_weights_and_prevalences_are_numbers():
     with pytest.raises(TypeError, match="a weight must be a number"):
         bcm.from_predictions(TRUTH, TRUTH, weights=pd.Series(["1", "2"] * 4))
     three = bcm.from_matrix(np.eye(3, dtype=int) * 9, labels=list("abc"))
-    with pytest.raises(TypeError, match="must be numbers, not texts"):
+    with pytest.raises(TypeError, match="must be numbers, not strings"):
         bcm.at_prevalence(three, {"a": "0.5", "b": "0.3", "c": "0.2"})
 
 
@@ -255,7 +255,7 @@ def folder(tmp_path_factory):
         ("curve a.csv --score day", "text where a number belongs: '2024-02-0"),
         ("curve a.csv --score large", "scores are too large: 9007199254740993"),
         ("curve a.parquet --score yes", "scores must be numbers, not booleans"),
-        ("curve a.parquet --score text", "scores must be numbers, not texts"),
+        ("curve a.parquet --score text", "scores must be numbers, not strings"),
         ("curve a.parquet --score day", "scores must be numbers, not dates"),
         ("calibration a.csv --probability yes", "probabilities must be numbers, not booleans"),
         ("summary a.csv --weights yes", "a weight must be a number"),

@@ -105,7 +105,7 @@ def test_labels_as_one_text():
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ("65", "not text; got '65'.*int"),
+        ("65", "not a string; got '65'.*int"),
         (True, "not a boolean; got True"),
         (2j, "not a complex number"),
     ],

@@ -129,7 +129,7 @@ def test_other_evidence_is_not_outcomes():
     with pytest.raises(TypeError, match="This function needs outcomes of classifiers"):
         as_outcomes(xr.Dataset())
     outcomes = bcm.from_classifiers(ACTUAL, ANSWERS)
-    with pytest.raises(ValueError, match="The outcomes have no variable label"):
+    with pytest.raises(ValueError, match="The outcomes lack the variable label"):
         as_outcomes(outcomes.drop_vars("label"))
     with pytest.raises(ValueError, match="negative"):
         as_outcomes(outcomes.assign(counts=-outcomes.counts))

@@ -227,7 +227,7 @@ def test_combined_votes_are_those_of_one_table():
         parts = [bcm.from_preferences(part, **options) for part in (half, rest)]
         both = bcm.combine(parts, dim="vote")
         xr.testing.assert_identical(both, bcm.from_preferences(TABLE, **options))
-    with pytest.raises(ValueError, match="Only some of the evidence has a known order"):
+    with pytest.raises(ValueError, match="Only some pieces of evidence have a known order"):
         bcm.combine(
             [parts[0].drop_vars("group"), bcm.from_preferences(rest, ordered=True)], dim="vote"
         )

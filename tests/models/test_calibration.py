@@ -121,7 +121,7 @@ def test_the_better_slope_is_nearer_to_1_and_the_better_intercept_to_0():
 def test_a_comparison_says_what_makes_the_model_doubtful():
     rng, actual = np.random.default_rng(1), np.arange(200) % 25 == 0
     evidence = bcm.from_probabilities(actual, dict(zip("ab", rng.random((2, 200)), strict=True)))
-    assert "8 positive examples are few" in bcm.compare(evidence, "brier").attrs["caution"]
+    assert "With only 8 positive examples" in bcm.compare(evidence, "brier").attrs["caution"]
     members = {name: evidence.sel(classifier=name, drop=True) for name in "ab"}
     assert bcm.compare(members, "brier").attrs["caution"].count("8 positive") == 1
 
@@ -208,9 +208,9 @@ def test_a_step_and_a_rare_class_are_cautioned_of():
     exact = bcm.from_probabilities((rng.random(1000) < p).astype(int), np.where(p < 0.1, 0, p))
     assert "exactly 0 or 1" in bcm.calibration.curve(exact).attrs["caution"]
     few = bcm.from_probabilities(np.arange(200) % 20 == 0, p[:200])
-    assert "10 positive examples are few" in bcm.interval(few, "brier").attrs["caution"]
+    assert "With only 10 positive examples" in bcm.interval(few, "brier").attrs["caution"]
     for table in (bcm.calibration.recalibrated(few), bcm.calibration.test(few)):
-        assert "10 positive examples are few" in table.attrs["caution"]
+        assert "With only 10 positive examples" in table.attrs["caution"]
     apart = bcm.from_probabilities(p[:200] > 0.5, {"a": p[:200], "b": p[200:400]})
     said = bcm.interval(apart, "calibration_slope").attrs["caution"]
     assert said.startswith("The forecasts of a separate the classes perfectly")

@@ -216,7 +216,7 @@ def test_what_few_examples_count_in_is_cautioned_of():
     nothing = np.zeros((30, 3))
     monitor.add(1, bcm.from_multilabel(nothing, nothing))
     caution = monitor.summary().attrs["caution"]
-    assert "Fewer than 20 examples or labels count in recall_micro, f1_samples" in caution
+    assert "Fewer than 20 examples or labels contribute to recall_micro, f1_samples" in caution
     rng = np.random.default_rng(1)
     monitor.add(2, bcm.from_multilabel(rng.random((60, 3)) < 0.5, rng.random((60, 3)) < 0.5))
     assert "caution" not in monitor.summary().attrs

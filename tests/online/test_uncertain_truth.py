@@ -256,7 +256,7 @@ def test_the_command_line_does_the_same(kind, by_config, tmp_path, monkeypatch, 
         assert wanted[kind] in text
         options = "" if by_config else options.replace(" --positive ill", "")  # as in the first one
     again = run(f"monitor add batch.csv --batch 2026-01-02 {options}", capsys)
-    assert "was there already" in again
+    assert "already recorded" in again
     at = "" if by_config else "--store eval.db"
     status = json.loads(run(f"monitor status {at} -m recall --format json", capsys))
     assert {row["examples"] for row in status} == {240}
@@ -330,7 +330,7 @@ def test_probabilities_of_three_classes_on_the_command_line(tmp_path, monkeypatc
         )
         assert "150 examples" in text
     (tmp_path / "monitor.toml").write_text(f'store = "e.db"\nprobability = "{columns}"\n')
-    assert "was there already" in run("monitor add batch.csv --batch day2", capsys)
+    assert "already recorded" in run("monitor add batch.csv --batch day2", capsys)
     status = json.loads(run("monitor status --format json", capsys))
     assert [row["measure"] for row in status] == ["log_loss", "brier"]
     assert status[0]["examples"] == 300

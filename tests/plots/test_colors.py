@@ -104,7 +104,7 @@ def test_measures_of_one_system_have_the_colours_of_the_user(plot):
 
 
 def test_ranks_have_no_colours():
-    with pytest.raises(ValueError, match="Colours in this plot are probabilities"):
+    with pytest.raises(ValueError, match="Colours in this plot show probabilities"):
         plots.plot_ranks(BOTH, "accuracy", colors={"rf": "red"})
 
 

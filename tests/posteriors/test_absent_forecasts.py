@@ -25,7 +25,7 @@ def test_proper_scores_do_not_need_every_class():
     np.testing.assert_allclose(table["mean"], [losses.mean(), errors.mean()], rtol=0.03)
     spread = [(weights @ losses).std(), (weights @ errors).std()]
     np.testing.assert_allclose(table["sd"], spread, rtol=0.1)
-    assert "No example is of class c: its share is taken to be 0" in table.attrs["caution"]
+    assert "No example is of class c: its share is assumed to be 0" in table.attrs["caution"]
     assert "0 examples" not in table.attrs["caution"]
 
 

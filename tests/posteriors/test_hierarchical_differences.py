@@ -53,7 +53,7 @@ def test_levels_of_differences_are_refused(ask):
     [
         (pd.concat([TABLE, TABLE]), "occurs twice"),
         (TABLE.iloc[:0], "no results"),
-        (TABLE.assign(accuracy="high"), "Results must be numbers, not texts"),
+        (TABLE.assign(accuracy="high"), "Results must be numbers, not strings"),
         (TABLE.rename(columns={"data_set": "x"}), "no column named 'data_set' for the data sets"),
         (TABLE.rename(columns={"fold": "run"}), "correlation between runs is unknown"),
         (TABLE.assign(note="n"), "A table of results needs columns"),

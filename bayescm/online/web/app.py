@@ -127,7 +127,7 @@ class _Answers:
         form = {key: values[-1] for key, values in parse_qs(text).items()}
         token = form.get("token", "").encode("utf-8", "replace")
         if not hmac.compare_digest(token, str(self._token).encode()):
-            return pages.problem(403, "The token is not right.")
+            return pages.problem(403, "The token is incorrect.")
         return await run_in_threadpool(self._acknowledge, form)
 
     def _acknowledge(self, form):
