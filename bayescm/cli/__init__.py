@@ -1,4 +1,4 @@
-"""The command line, a thin face over the library: commands by idea, their options in groups."""
+"""The command line, a thin layer over the library: commands that share groups of options."""
 
 import importlib
 import os
@@ -16,7 +16,7 @@ from bayescm import __version__
 from bayescm.cli.options import in_options, message_in_options
 from bayescm.validate import message_of, without_backticks
 
-COMMANDS = {  # and the file of each, in the order of the help
+COMMANDS = {  # commands and their modules, in the order of the help
     "demo": "demo",
     "interval": "answers",
     "prob-above": "answers",
@@ -40,19 +40,20 @@ COMMANDS = {  # and the file of each, in the order of the help
     "report": "report",
     "paper": "papers",
 }
-# Exit statuses. 1 is left to what commands answer, such as `check` to a requirement that failed.
+# Exit statuses. Status 1 is reserved for the results of commands, such as a failed requirement in
+# `check`.
 _WRONG_CALL = 2
 _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
-_INTERRUPTED = 130  # 128 and the number of the signal SIGINT, as shells have it
-_BROKEN_PIPE = 141  # 128 and the number of the signal SIGPIPE
+_INTERRUPTED = 130  # 128 plus the number of the signal SIGINT, as in shells
+_BROKEN_PIPE = 141  # 128 plus the number of the signal SIGPIPE
 
-GROUPS = {"monitor": "monitor"}  # of commands, and the file of each
-FORMER = {"study": "paper"}  # names that are still understood, and not in the help
-_MONITOR = "Monitor classifiers batch by batch. Every batch is kept in a ledger."
+GROUPS = {"monitor": "monitor"}  # groups of commands and their modules
+FORMER = {"study": "paper"}  # former names, which still work but are not in the help
+_MONITOR = "Monitor classifiers batch by batch. All batches are recorded in a ledger."
 
 
 def load(name: str) -> Callable:
-    """Return the function of a command; its file is loaded when it is asked for."""
+    """Return the function of a command. Its module is imported only if the command is used."""
     module = importlib.import_module(f"bayescm.cli.{COMMANDS[name]}")
     return getattr(module, name.replace("-", "_"))
 
@@ -76,14 +77,14 @@ def _main_options(
         ),
     ] = False,
 ) -> None:
-    """Take what is not of one command."""
+    """Handle the options that do not belong to a command."""
 
 
 class Command(TyperCommand):
-    """A command that refuses an option of one value that is passed twice; Typer takes the last."""
+    """Command that rejects repeated single-value options, whereas Typer uses the last value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, each option of one value at most once."""
+        """Parse the arguments, or raise an error if an option with a single value is repeated."""
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         for parameter in order:
             single = not (parameter.multiple or getattr(parameter, "is_flag", False))
@@ -93,10 +94,10 @@ class Command(TyperCommand):
 
 
 def application(commands: Iterable[str] = COMMANDS, groups: Iterable[str] = GROUPS) -> typer.Typer:
-    """Return the application of Typer, with all commands or with some."""
+    """Return the Typer application with all commands, or with some of them."""
     app = typer.Typer(
         name="bayescm",
-        help="The posterior distribution of any performance measure of a classifier.",
+        help="Posterior distributions of performance measures of classifiers.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
     )
@@ -116,18 +117,18 @@ def application(commands: Iterable[str] = COMMANDS, groups: Iterable[str] = GROU
 
 
 def name_of(function: Any) -> str:
-    """Return the name of a command of a group; `import_` is one, as import is no name in Python."""
+    """Return the name of a command in a group, such as `import` for the function `import_`."""
     return function.__name__.strip("_").replace("_", "-")
 
 
 def _epilog(function):
-    """Return the examples of a command, at the end of its help."""
+    """Return the examples of a command, which are shown at the end of its help."""
     examples = getattr(function, "examples", ())
     return "\n\n".join(["Examples:", *examples]) if examples else None
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 when all went well, 2 with one line on stderr if not."""
+    """Run the command line and exit with a status: 0 after success, 2 after an error message."""
     arguments = sys.argv[1:] if arguments is None else arguments
     first = [FORMER.get(name, name) for name in arguments[:1]]
     commands, groups = ([name for name in names if [name] == first] for names in (COMMANDS, GROUPS))
@@ -142,7 +143,7 @@ def main(arguments: list[str] | None = None) -> None:
     printed = set()
 
     def warn(warning: Warning | str) -> None:
-        # A table and its picture may compute the same numbers.
+        # A table and its plot may compute the same numbers, so print each warning only once.
         if (message := message_in_options(warning, options)) not in printed:
             printed.add(message)
             say(message)
@@ -154,7 +155,7 @@ def main(arguments: list[str] | None = None) -> None:
     except TyperException as error:
         say(_of_call(error))
         code = _WRONG_CALL
-    except SystemExit as left:  # with 1 by Typer and rich where the reader, such as head, has left
+    except SystemExit as left:  # status 1 by Typer or rich if the pipe was closed, e.g. by head
         code = _BROKEN_PIPE if left.code == 1 else left.code
     except (ValueError, TypeError, OSError, ImportError) as error:
         if os.environ.get("BAYESCM_TRACEBACK"):
@@ -173,12 +174,12 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code or 0)
 
 
-# The columns that commands look for where none is named.
+# Columns that commands use if no other column is named.
 _USUAL_COLUMNS = ("actual", "predicted", "item", "score", "correct", "classifier")
 
 
 def _of_call(error: TyperException) -> str:
-    """Return the message of a wrong call; an option of another program has its name here."""
+    """Return the message for a wrong call, with our name for an option of another program."""
     from bayescm.validate import called_here
 
     message, name = error.format_message(), str(getattr(error, "option_name", ""))
@@ -193,7 +194,7 @@ def _of_call(error: TyperException) -> str:
 
 
 def _of_columns(error: Exception, arguments: list[str], options: Mapping[str, str]) -> str:
-    """Return the message of an error; a column that nobody named has the option that names it."""
+    """Return the message of an error. For a missing default column, it names the option to use."""
     what, column = getattr(error, "what", None), getattr(error, "value", None)
     is_column = what == "There is no column {}" and column in _USUAL_COLUMNS
     if is_column and f"--{column}" not in arguments:
@@ -202,7 +203,7 @@ def _of_columns(error: Exception, arguments: list[str], options: Mapping[str, st
 
 
 def _options(arguments: list[str]) -> dict[str, str]:
-    """Return what the keywords of the library are called by the command that is asked for."""
+    """Return the option of the requested command for each keyword of the library."""
     name, second = [*arguments, "", ""][:2]
     name = FORMER.get(name, name)
     functions = [load(name)] if name in COMMANDS else []

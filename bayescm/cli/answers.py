@@ -37,9 +37,9 @@ def interval(
     output: TableAndPlot,
 ) -> None:
     """
-    Posterior interval of any measure, from a file or from counts.
+    Posterior intervals of measures, from a file or from counts.
 
-    With several --prevalence, --plot shows the predictive values over the prevalence.
+    If --prevalence is repeated, --plot shows the predictive values against the prevalence.
     """
     _summary(columns, measures, question, interval, prior, target, output)
 
@@ -77,7 +77,7 @@ def _summary(columns, measures, question, interval, prior, target, output):
 
 
 def _with_cells(header, counts, columns, interval):
-    """Return the header of counts that were passed by themselves."""
+    """Return the header for counts that were passed as options, including the cells."""
     from bayescm.evidence.table_sides import two_by_two
 
     if columns.matrix is None:
@@ -105,12 +105,12 @@ def show_summary(
     data : evidence
     measures : list of str, optional
     keywords : dict
-        Of `bayescm.summary`.
+        Keywords of `bayescm.summary`.
     output : TableAndPlot
     columns : Options
-        The options that named the evidence; perhaps also the halves of its folds.
+        Options that specified the evidence, and possibly the halves of its folds.
     places : dict, optional
-        The evidence at each prevalence of a target population.
+        Evidence at each prevalence of a target population.
     header : str
     """
     from bayescm.answers.summary import summary
@@ -135,11 +135,16 @@ def show_summary(
 
 
 class Thresholds(Options):
-    """The values that a measure is compared with."""
+    """Values that a measure is compared with."""
 
     threshold: Annotated[
         list[float],
-        option("--threshold", "Value of the measure. Repeat for several.", QUESTION, "NUMBER"),
+        option(
+            "--threshold",
+            "Value that the measure should exceed. Repeat for several.",
+            QUESTION,
+            "NUMBER",
+        ),
     ]
 
 
@@ -175,7 +180,7 @@ def prob_above(
 
 
 def _probabilities(p_above, measure, threshold):
-    """Return one row for each place on the dims of an answer; a class is part of the measure."""
+    """Return one row for each combination of labels. Class labels are appended to the measure."""
     from bayescm.cli.output import rows
 
     frame = rows({"p_above": p_above})
@@ -186,13 +191,13 @@ def _probabilities(p_above, measure, threshold):
 
 
 class PooledContrast(Contrast):
-    """The differences of a comparison that count, and whether groups are pooled."""
+    """Range of negligible differences, reference system, and whether groups are pooled."""
 
     pool: Annotated[
         bool,
         option(
             "--pool",
-            "Pool the groups partially and compare their average. Needs --group.",
+            "Pool the groups partially, and compare averages over the groups. Needs --group.",
             QUESTION,
         ),
     ] = False
@@ -212,7 +217,7 @@ def compare(
     prior: Prior,
     output: TableAndPlot,
 ) -> None:
-    """Paired differences of measures, with intervals, P(better) and expected loss."""
+    """Differences between systems or groups, with intervals, P(better) and expected loss."""
     from bayescm.cli import evidence
 
     rope, reference = contrast.ends(), contrast.reference
@@ -246,7 +251,7 @@ def show_comparison(
     keywords: dict[str, Any],
     output: TableAndPlot,
 ) -> None:
-    """Print the differences of systems, or of groups, with a sentence for each."""
+    """Print the differences between systems or groups, with a sentence for each."""
     from bayescm.answers.compare import compare
     from bayescm.cli import evidence
     from bayescm.cli.output import facts, header, show

@@ -1,4 +1,4 @@
-"""``bayescm check``: a gate that a classifier passes, fails, or of which it is not yet known."""
+"""``bayescm check``: requirements that are met, failed or not yet decided."""
 
 import tomllib
 from collections.abc import Mapping
@@ -24,13 +24,13 @@ STATUS = {"failed": 1, "not yet known": 3, "met": 0}
 
 
 class Requirements(Options):
-    """What is required, and where the outcomes are written."""
+    """Requirements, and the output file for their outcomes."""
 
     require: Annotated[
         list[str] | None,
         option(
             "--require",
-            'Requirement such as "recall > 0.9 @ 0.95". Repeat for several.',
+            'Requirement, e.g. "recall > 0.9 @ 0.95". Repeat for several.',
             QUESTION,
             "TEXT",
         ),
@@ -39,7 +39,7 @@ class Requirements(Options):
         Path | None,
         option(
             "--requirements",
-            "TOML file with require = [...], level, by, positive ...",
+            "TOML file with a list named require, and options such as level, by and positive.",
             QUESTION,
             "FILE",
         ),
@@ -48,7 +48,7 @@ class Requirements(Options):
         float | None,
         option(
             "--level",
-            "Required probability if a requirement states none. Default: 0.95.",
+            "Required probability, if a requirement does not state one. Default: 0.95.",
             QUESTION,
             "SHARE",
         ),
@@ -69,7 +69,7 @@ class Requirements(Options):
 def check(
     columns: Evidence, required: Requirements, question: Estimand, prior: Prior, output: Output
 ) -> int:
-    """Check requirements. Exit status: 0 all met, 1 one failed, 3 one not yet known."""
+    """Check requirements. Exit status: 0 if all are met, 1 if any failed, otherwise 3."""
     from bayescm.cli import evidence
     from bayescm.cli.output import ITEM_TYPES
 
@@ -101,7 +101,7 @@ def show_outcomes(
     by: str | None = None,
     classifier: str | None = None,
 ) -> int:
-    """Print which requirements are met, of each system or slice, and return the exit status."""
+    """Print which requirements each system or slice meets, and return the exit status."""
     from bayescm.answers.check import check
     from bayescm.cli.output import ITEM_TYPES, facts, show, what_is_evaluated
     from bayescm.evidence.registry import type_of
@@ -122,7 +122,7 @@ def show_outcomes(
 
 
 def read_requirements(required: Requirements, *groups: Options) -> None:
-    """Set what the file of requirements says, if the command line leaves it open."""
+    """Set the options in the file of requirements that are not on the command line."""
     if required.requirements is None:
         return
     allowed = {"require", "level", *(name for group in groups for name in group.names())} - {"file"}
@@ -142,7 +142,7 @@ def read_requirements(required: Requirements, *groups: Options) -> None:
 
 
 def _check_measures(texts, name):
-    """Raise an error if a requirement is of another type of evidence than the columns."""
+    """Raise an error if a requirement and the columns are for different types of evidence."""
     from bayescm.answers.check import parse
     from bayescm.evidence.registry import TYPES, type_named
     from bayescm.measures.catalogue import resolve
@@ -189,13 +189,13 @@ def _is_of_predictions(measure):
 
 def values_of(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
     """
-    Return what a file of requirements says, at its top or under [bayescm], by keyword.
+    Return the settings in a file of requirements, at the top level or in [bayescm], by keyword.
 
     Parameters
     ----------
     path : Path
     keys : mapping of str to str
-        The keys that it may have, and the options in whose place they stand.
+        Allowed keys of the file, with the keyword of each.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -213,7 +213,7 @@ def values_of(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _predictions(columns, requirements, name):
-    """Return evidence with the parts of the requirements, the dim of --by, and the classifier."""
+    """Return the evidence by the parts in the requirements, the dim of --by and the classifier."""
     from bayescm.answers.check import parse
     from bayescm.cli import evidence
 
@@ -242,7 +242,7 @@ def _predictions(columns, requirements, name):
 
 
 def write_junit(table: Any, path: Path) -> None:
-    """Write one test case for each requirement; what is not yet known is skipped."""
+    """Write one test case per requirement. Undecided requirements are marked as skipped."""
     from xml.etree import ElementTree as tree
 
     from bayescm.cli.output import printable

@@ -1,9 +1,9 @@
 """
-The options that name evidence: a file and its columns, or counts.
+Options that specify evidence: a file and its columns, or counts.
 
-`Evidence` has all of them, for commands that take every type of evidence. The type is determined
-from the options that are passed (`bayescm.cli.evidence`). Commands of one type have some of the
-groups.
+`Evidence` contains all of them, for commands that accept every type of evidence. The type is
+determined from the options that are passed (`bayescm.cli.evidence`). Commands for a single type use
+some of the groups.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import typer
 
 from bayescm.cli.options import BelongsWith, Options, option
 
-_FILE = "CSV, JSON, Parquet or Arrow file, a folder of Parquet or Arrow, or a table of DuckDB "
+_FILE = "CSV, JSON, Parquet or Arrow file, a folder of Parquet or Arrow files, or a DuckDB table "
 _FILE += "(answers.duckdb::table), with one row per example, item or attempt. "
 _PREDICTIONS = "Columns of predictions"
 _SCORES = "Columns of scores and probabilities"
@@ -25,7 +25,7 @@ _FORMAT = "Format of the file"
 
 
 def column(name: str, help: str, panel: str, metavar: str = "COLUMN") -> Any:
-    """Return the option of a column."""
+    """Return an option that names a column or describes the columns."""
     return option(name, help, panel, metavar)
 
 
@@ -41,7 +41,7 @@ class Separators(Options):
     ] = None
     thousands: Annotated[
         str | None,
-        column("--thousands", "Separator between thousands, e.g. a point.", _FORMAT, "CHARACTER"),
+        column("--thousands", "Thousands separator, e.g. a point.", _FORMAT, "CHARACTER"),
         BelongsWith("counts, scores or weights in a text file"),
     ] = None
 
@@ -63,10 +63,10 @@ class Source(Separators):
 
 
 class Positive(Options):
-    """The positive class."""
+    """Positive class."""
 
     positive: Annotated[
-        str | None, column("--positive", "The positive class.", _PREDICTIONS, "LABEL")
+        str | None, column("--positive", "Positive class.", _PREDICTIONS, "LABEL")
     ] = None
 
 
@@ -74,7 +74,7 @@ class Actual(Options):
     """The column of the true classes."""
 
     actual: Annotated[
-        str | None, column("--actual", "Column of the true classes. Default: actual.", _PREDICTIONS)
+        str | None, column("--actual", "Column of true classes. Default: actual.", _PREDICTIONS)
     ] = None
 
 
@@ -92,19 +92,19 @@ class Truth(Positive, Actual):
 
 
 class Predictions(Truth):
-    """The columns of the true classes and of the predictions of classifiers."""
+    """The columns of the true classes and of the classifiers' predictions."""
 
     predicted: Annotated[
         list[str] | None,
         column(
             "--predicted",
-            "Column of predictions of a classifier. Repeat for several. Default: predicted.",
+            "Column of predictions from a classifier. Repeat for several. Default: predicted.",
             _PREDICTIONS,
         ),
     ] = None
     labels: Annotated[
         list[str] | None,
-        column("--label", "A class. Repeat for all, in order.", _PREDICTIONS, "LABEL"),
+        column("--label", "Class label. Repeat for each class, in order.", _PREDICTIONS, "LABEL"),
     ] = None
     abstain: Annotated[
         str | None,
@@ -114,23 +114,26 @@ class Predictions(Truth):
 
 
 class Cells(Options):
-    """The counts of a confusion matrix, or the columns of the counts of items."""
+    """The counts of a confusion matrix, or the columns of item counts."""
 
     tp: Annotated[
-        str | None, column("--tp", "True positives; with FILE their column.", _TABLES, "N|COLUMN")
+        str | None,
+        column("--tp", "Number of true positives, or their column in FILE.", _TABLES, "N|COLUMN"),
     ] = None
     fn: Annotated[
-        str | None, column("--fn", "False negatives; with FILE their column.", _TABLES, "N|COLUMN")
+        str | None,
+        column("--fn", "Number of false negatives, or their column in FILE.", _TABLES, "N|COLUMN"),
     ] = None
     fp: Annotated[
-        str | None, column("--fp", "False positives; with FILE their column.", _TABLES, "N|COLUMN")
+        str | None,
+        column("--fp", "Number of false positives, or their column in FILE.", _TABLES, "N|COLUMN"),
     ] = None
-    tn: Annotated[str | None, column("--tn", "True negatives.", _TABLES, "N")] = None
+    tn: Annotated[str | None, column("--tn", "Number of true negatives.", _TABLES, "N")] = None
     matrix: Annotated[
         str | None,
         column(
             "--matrix",
-            'Counts of any number of classes, a row per actual class: "50,2,1;3,40,7;0,5,45".',
+            'Confusion matrix, one row per actual class, e.g. "50,2,1;3,40,7;0,5,45".',
             _TABLES,
             "ROWS",
         ),
@@ -144,7 +147,7 @@ class Scores(Options):
         list[str] | None,
         column(
             "--score",
-            "Column of scores of a classifier or of items. Repeat for several.",
+            "Column of scores from a classifier, or of item scores. Repeat for several.",
             _SCORES,
         ),
     ] = None
@@ -157,14 +160,19 @@ class Probabilities(Options):
         list[str] | None,
         column(
             "--probability",
-            "Column of probabilities of a classifier, or CLASS=COLUMN for each of three "
-            "classes or more. Repeat for several.",
+            "Column of probabilities from a classifier. With three or more classes, "
+            "CLASS=COLUMN for each class. Repeat for several.",
             _SCORES,
         ),
     ] = None
     clip: Annotated[
         float | None,
-        column("--clip", "Smallest probability; the largest is 1 minus this.", _SCORES, "NUMBER"),
+        column(
+            "--clip",
+            "Clip probabilities to the range from this value to 1 minus this value.",
+            _SCORES,
+            "NUMBER",
+        ),
         BelongsWith("--probability"),
     ] = None
 
@@ -172,7 +180,9 @@ class Probabilities(Options):
 class Fold(Options):
     """The column of the folds."""
 
-    fold: Annotated[str | None, column("--fold", "Column of the folds.", _PARTS)] = None
+    fold: Annotated[str | None, column("--fold", "Column of cross-validation folds.", _PARTS)] = (
+        None
+    )
 
 
 class Group(Options):
@@ -193,7 +203,7 @@ class By(Options):
 
     by: Annotated[
         list[str] | None,
-        column("--by", "Column of slices with separate results. Repeat for several.", _PARTS),
+        column("--by", "Column of slices, each with separate results. Repeat for several.", _PARTS),
     ] = None
 
 
@@ -209,8 +219,8 @@ class Weights(Options):
         str | None,
         column(
             "--weights-are",
-            "The weight is the number of rows that a row represents (counts), or a sampling weight "
-            "(importance).",
+            "Meaning of the weights: number of units that a row represents (counts), or "
+            "sampling weight (importance).",
             _PARTS,
             "counts|importance",
         ),
@@ -221,9 +231,10 @@ class Weights(Options):
 class Items(Options):
     """The columns of items and systems."""
 
-    item: Annotated[str | None, column("--item", "Column of the items.", _ITEMS)] = None
+    item: Annotated[str | None, column("--item", "Column of item labels.", _ITEMS)] = None
     system: Annotated[
-        str | None, column("--system", "Column of the systems, if there are several.", _ITEMS)
+        str | None,
+        column("--system", "Column of system names, if there are several systems.", _ITEMS),
     ] = None
 
 
@@ -244,7 +255,7 @@ class ItemScores(Items):
         str | None,
         column(
             "--missing",
-            "How to treat missing item scores: 'drop pairs' or 'worst'. Default: an error.",
+            "How to treat missing item scores: 'drop pairs' or 'worst'. Default: raise an error.",
             _ITEMS,
             "TREATMENT",
         ),
@@ -257,22 +268,20 @@ class Attempts(Items):
 
     correct: Annotated[
         str | None,
-        column("--correct", "Column with 1 for a right answer and 0 for a wrong one.", _ITEMS),
+        column("--correct", "Column of attempts: 1 if correct, 0 if wrong.", _ITEMS),
     ] = None
     answer: Annotated[
-        str | None, column("--answer", "Column of the answers themselves, with --truth.", _ITEMS)
+        str | None, column("--answer", "Column of the answers themselves. Needs --truth.", _ITEMS)
     ] = None
     truth: Annotated[
-        str | None, column("--truth", "Column of the right answers, with --answer.", _ITEMS)
+        str | None, column("--truth", "Column of correct answers. Needs --answer.", _ITEMS)
     ] = None
-    attempt: Annotated[
-        str | None, column("--attempt", "Column of the number of the attempt.", _ITEMS)
-    ] = None
+    attempt: Annotated[str | None, column("--attempt", "Column of attempt numbers.", _ITEMS)] = None
     passing: Annotated[
         list[str] | None,
         column(
             "--passing",
-            "Grade in --correct that counts as correct. Repeat for several.",
+            "Grade that is treated as correct, if --correct contains grades. Repeat for several.",
             _ITEMS,
             "GRADE",
         ),
@@ -282,26 +291,27 @@ class Attempts(Items):
         str | None,
         column(
             "--sample-metric",
-            "Metric in the sample files of LM Evaluation Harness. FILE is their folder.",
+            "Metric in sample files of LM Evaluation Harness. FILE is the folder with these files.",
             _ITEMS,
             "NAME",
         ),
     ] = None
     filter: Annotated[
         str | None,
-        column("--sample-filter", "Filter in these files, e.g. strict-match.", _ITEMS, "NAME"),
+        column("--sample-filter", "Filter in the sample files, e.g. strict-match.", _ITEMS, "NAME"),
         BelongsWith("--sample-metric"),
     ] = None
 
 
 class SeveralLabels(Options):
-    """How the labels of an example are separated, or that each label has a column."""
+    """How multilabel data are stored: separated labels in a field, or one column per label."""
 
     indicators: Annotated[
         bool,
         option(
             "--indicators",
-            "Read a column of 0 and 1 for each label, e.g. --actual 'true_*'.",
+            "Read one 0/1 column per label. In column names, * stands for the label, e.g. "
+            "--actual 'true_*'.",
             _ITEMS,
         ),
     ] = False
@@ -309,7 +319,7 @@ class SeveralLabels(Options):
         str | None,
         column(
             "--separator",
-            "Separator between several labels in a field, e.g. ';'.",
+            "Separator between the labels in a field, e.g. ';'.",
             _ITEMS,
             "CHARACTER",
         ),
@@ -327,20 +337,21 @@ class Preferences(Options):
     ] = None
     winner: Annotated[
         str | None,
-        column("--winner", "Column of outcomes: left, right or tie.", _ITEMS),
+        column("--winner", "Column of outcomes of the votes: left, right or tie.", _ITEMS),
     ] = None
     ordered: Annotated[
         bool | None,
         option(
             "--ordered",
-            "The left system was shown first. Default: true if a pair occurs in both orders.",
+            "State that the left system was shown first. By default, this is assumed if a "
+            "pair occurs in both orders.",
             _ITEMS,
         ),
     ] = None
 
 
 class Judges(Options):
-    """The columns of judges that have seen all examples."""
+    """The columns of judges, who have labelled all examples."""
 
     judge: Annotated[
         list[str] | None,
@@ -355,7 +366,8 @@ class Judges(Options):
         str | None,
         column(
             "--transfer",
-            "Use labels from another population: only the judge's error rates carry over.",
+            "Transfer only error rates from the labelled examples, which are from another "
+            "population.",
             _TRUTH,
             "errors",
         ),
@@ -377,20 +389,20 @@ class Raters(Options):
     ] = None
     gold: Annotated[
         str | None,
-        column("--gold", "Column of the ground truth, empty if it is unknown.", _TRUTH),
+        column("--gold", "Column of gold labels, empty if unknown.", _TRUTH),
         BelongsWith("--raters"),
     ] = None
 
 
 class Halves(Options):
-    """The file of classifiers that were trained on halves."""
+    """The file of predictions by classifiers that were trained on halves."""
 
     halves: Annotated[
         Path | None,
         column(
             "--halves",
-            "File of predictions of classifiers trained on the other half, with columns repeat "
-            "and half.",
+            "File of predictions by classifiers trained on the other half of the data, with "
+            "columns repeat and half.",
             _PARTS,
             "FILE",
         ),
@@ -403,20 +415,20 @@ class Results(Options):
 
     data_set: Annotated[
         str | None,
-        column("--data-set", "Column of data sets in a table of results, long or wide.", _TABLES),
+        column("--data-set", "Column of data sets in a long or wide table of results.", _TABLES),
     ] = None
     classifier: Annotated[
         str | None,
         column(
             "--classifier",
-            "Column of classifiers in a table of results, or of TP, FN, FP and TN.",
+            "Column of classifiers in a table of results, or in a table of TP, FN, FP and TN.",
             _TABLES,
         ),
         BelongsWith("--data-set, or a table of TP, FN, FP and TN"),
     ] = None
     test_share: Annotated[
         float | None,
-        column("--test-share", "Share of the examples that a run tests.", _TABLES, "SHARE"),
+        column("--test-share", "Proportion of the examples that each run tests.", _TABLES, "SHARE"),
         BelongsWith("--data-set"),
     ] = None
 
@@ -440,18 +452,19 @@ class Evidence(  # the help shows the last ones first
     Scores,
     Predictions,
 ):
-    """All options that name evidence."""
+    """All options that specify evidence."""
 
     file: Annotated[
         Path | None,
         typer.Argument(
-            help=f"{_FILE}Or a confusion table: a row for each actual class, its label first.",
+            help=f"{_FILE}Alternatively, a confusion matrix with one row per actual class, "
+            "starting with its label.",
             show_default=False,
         ),
     ] = None
 
 
 def given(options: Any) -> set[str]:
-    """Return the columns that are named, on the command line or in a file of requirements."""
+    """Return the options that are set, on the command line or in a file of requirements."""
     values = {name: value for name, value in vars(options).items() if name != "_invocation"}
     return {name for name, value in values.items() if value not in (None, False)} - {"file"}

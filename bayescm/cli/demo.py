@@ -1,4 +1,4 @@
-"""``bayescm demo``: the main job from end to end on real data."""
+"""``bayescm demo``: a complete analysis of real data."""
 
 import ast
 from functools import partial
@@ -19,17 +19,19 @@ NEXT = """What to try next
 
 
 class Demo(Options):
-    """Where the demo writes, and its seed."""
+    """Output folder, random seed and sampler options of the demo."""
 
     out: Annotated[Path, typer.Option("--out", help="Folder for tables and plots.")] = Path(
         "bayescm-demo"
     )
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the split and of all draws.")] = 1
+    seed: Annotated[
+        int, typer.Option("--seed", help="Random seed for the split and for all draws.")
+    ] = 1
     sampler: Annotated[
         list[str] | None,
         option(
             "--sampler",
-            "Option of NUTS: target_accept=0.99, chains=4 ... Repeat for several.",
+            "Option of NUTS, e.g. target_accept=0.99 or chains=4. Repeat for several.",
             MODEL,
             "NAME=VALUE",
         ),
@@ -38,7 +40,7 @@ class Demo(Options):
 
 @command()
 def demo(options: Demo) -> None:
-    """Train two classifiers on the breast-cancer data and evaluate them end to end."""
+    """Train two classifiers on scikit-learn's breast-cancer data, and evaluate and compare them."""
     import bayescm as bcm
     from bayescm.cli.output import console, say_table
     from bayescm.evidence.counts import REPORTED
@@ -92,7 +94,7 @@ def demo(options: Demo) -> None:
 
 
 def predictions(seed):
-    """Return the truth and the answers of two classifiers on a held-out 40%."""
+    """Return the true classes and the predictions of two classifiers on a held-out 40%."""
     import pandas as pd
     from sklearn.datasets import load_breast_cancer
     from sklearn.linear_model import LogisticRegression
@@ -116,14 +118,14 @@ def predictions(seed):
 
 
 def matrix(counts):
-    """Return a confusion matrix as a table with a column for the truth."""
+    """Return a confusion matrix as a table with a column of the actual classes."""
     frame = counts.reset_coords(drop=True).to_pandas()
     frame.columns = [f"predicted {label}" for label in frame.columns]
     return frame.rename_axis("actual").reset_index()
 
 
 def sampler_options(texts):
-    """Return options of the sampler, each written as NAME=VALUE; raise an error if one is wrong."""
+    """Return sampler options written as NAME=VALUE, or raise an error if one is invalid."""
     options = {}
     for text in texts:
         name, _, value = text.partition("=")
@@ -146,7 +148,7 @@ def nuts(counts, seed, options):
 
 
 def pictures(classifiers, tree, measures, out):
-    """Write one picture of each kind."""
+    """Save one plot of each kind."""
     import bayescm as bcm
     from bayescm.cli.output import save_picture
 

@@ -1,9 +1,9 @@
 """
-Evidence from the options of a command: its type, and the file and columns that they name.
+Evidence specified by the options of a command: its type, file and columns.
 
-The type is determined from the columns that are passed (`type_of_options`): the entry of every type
-lists the columns that it needs (`EvidenceType.columns`). Each type has one function that reads it,
-listed in `READERS`.
+The type is determined from the columns that are passed (`type_of_options`), because every type
+declares the columns that it needs (`EvidenceType.columns`). `READERS` lists the function that reads
+each type.
 """
 
 import ast
@@ -22,7 +22,7 @@ from bayescm.validate import fail
 
 def read(options: Any, name: str | None = None, *, measures: Any = None) -> Any:
     """
-    Return the evidence that options name.
+    Return the evidence specified by options.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def read(options: Any, name: str | None = None, *, measures: Any = None) -> Any:
 
 
 def _columns_of_types():
-    """Return the columns of each type of evidence, by its name."""
+    """Return the columns of each type of evidence, by the name of the type."""
     from bayescm.evidence.registry import TYPES
 
     names = {entry.name: entry.columns.names for entry in TYPES if entry.columns is not None}
@@ -76,7 +76,7 @@ def type_of_options(options: Any) -> str:
     most = max(map(len, found.values()), default=0)
     names = [name for name, need in found.items() if len(need) == most]
     if len(names) > 1:
-        # A judge, raters or a table may have columns that mean something else elsewhere.
+        # The options specify several types equally well, such as --judge and --raters.
         columns = sorted({options.written(word) for name in names for word in found[name]})
         raise fail(
             f"{' and '.join(columns)} are for different types of evidence",
@@ -94,7 +94,7 @@ def type_of_options(options: Any) -> str:
 
 
 def from_cells_options(options: Any) -> xr.DataArray:
-    """Return the counts of ``--tp --fn --fp --tn`` or of ``--matrix``."""
+    """Return the counts given by ``--tp --fn --fp --tn`` or by ``--matrix``."""
     from bayescm.evidence import from_cells, from_matrix
 
     cells = {name: options.get(name) for name in ("tp", "fn", "fp", "tn")}
@@ -117,7 +117,7 @@ def from_cells_options(options: Any) -> xr.DataArray:
         )
     labels, positive = options.labels, options.positive
     if labels is None and str(positive).isdecimal():
-        positive = int(positive)  # without --label the classes are the numbers from 0 on
+        positive = int(positive)  # without --label, the classes are 0, 1, ...
     return from_matrix(_counts(options.matrix), labels=labels, positive=positive)
 
 
@@ -139,13 +139,13 @@ def _counts(text):
 
 def predictions(options: Any, by: Mapping[str, str] | None = None) -> Any:
     """
-    Return the counts of a file of predictions, or the outcomes if it has several classifiers.
+    Return the counts in a file of predictions, or the outcomes for several classifiers.
 
     Parameters
     ----------
     options : Predictions
     by : mapping of str to str, optional
-        Columns of further dims. Default: those of the options.
+        Columns of further dimensions. By default, the columns named by the options.
     """
     predicted = options.get("predicted")
     if predicted and len(predicted) > 1:
@@ -154,7 +154,7 @@ def predictions(options: Any, by: Mapping[str, str] | None = None) -> Any:
 
 
 def parts_of(options: Any) -> dict[str, str]:
-    """Return the columns of parts by dim: a single column of groups has the dim group."""
+    """Return the columns of parts by dimension, which is group for a single column of groups."""
     dims, groups = options.keywords("fold"), _several(options, "group")
     groups_and_slices(options)
     dims |= {"group": groups[0]} if len(groups) == 1 else {name: name for name in groups}
@@ -162,7 +162,7 @@ def parts_of(options: Any) -> dict[str, str]:
 
 
 def groups_and_slices(options: Any) -> list[str]:
-    """Return the columns of ``--group`` and ``--by``, or raise an error if one is there twice."""
+    """Return the columns of ``--group`` and ``--by``, or raise an error if one is named twice."""
     columns = [*_several(options, "group"), *_several(options, "by")]
     if twice := [name for name in columns if columns.count(name) > 1]:
         raise fail(
@@ -178,7 +178,7 @@ def _several(options, name):
 
 
 def _single(options, name, default=None):
-    """Return the one column of an option that other types of evidence may repeat."""
+    """Return the column of an option that may be repeated only for other types of evidence."""
     columns = _several(options, name)
     if len(columns) > 1:
         raise fail(f"--{name} takes one column; got {{}}", columns, "", f"pass --{name} once")
@@ -186,14 +186,14 @@ def _single(options, name, default=None):
 
 
 def _needed(options, name):
-    """Return the columns of an option that has no usual name."""
+    """Return the columns of an option, or raise an error if it is missing."""
     if not (columns := _several(options, name)):
         raise fail(f"Missing option --{name}", ..., "", f"name the column with --{name}")
     return columns
 
 
 def _columns(options, *names):
-    """Return the single columns that are named, by keyword."""
+    """Return the columns that are named, by keyword, or raise an error for repeated options."""
     columns = {name: _single(options, name) for name in names}
     return {name: column for name, column in columns.items() if column is not None}
 
@@ -201,7 +201,7 @@ def _columns(options, *names):
 def counts(
     options: Any, *, predicted: str | None = None, by: Mapping[str, str] | None = None
 ) -> xr.DataArray:
-    """Return the counts of a file of predictions of one classifier, or of its confusion table."""
+    """Return the counts in a file of predictions of one classifier, or of a confusion matrix."""
     from bayescm.evidence.files import File, is_table, read
 
     classes = options.keywords("labels", "positive")
@@ -240,7 +240,7 @@ def _records(options):
 
 
 def _noted(counts, file):
-    """Return counts of a table, after a note of which side and which cells were which."""
+    """Print a note on how the axes and cells of a table were read, and return its counts."""
     from bayescm.cli.output import note
 
     if "as_read" in counts.attrs:
@@ -277,7 +277,7 @@ def outcomes(
 
 
 def _labels(options, kind):
-    """Return the classes, the positive one and the answer that is none as labels of the file."""
+    """Return the classes, the positive class and the abstention as labels of the file's type."""
     from bayescm.evidence.files import as_label
 
     labels = options.keywords("labels", "positive", "abstain")
@@ -290,7 +290,7 @@ def _labels(options, kind):
 
 
 def partly_labelled(options: Any) -> Any:
-    """Return the evidence of a file that a judge has seen whole, and people in part."""
+    """Return the evidence in a file that a judge has labelled completely, and people in part."""
     from bayescm.evidence import from_partly_labelled
 
     (actual, predicted, judge), labels = partly_labelled_columns(options)
@@ -299,7 +299,7 @@ def partly_labelled(options: Any) -> Any:
 
 
 def partly_labelled_columns(options: Any) -> tuple[tuple[Any, Any, Any], dict[str, Any]]:
-    """Return the columns of a file as `from_partly_labelled` takes them, and its keywords."""
+    """Return the columns of a file, and the keywords, for `from_partly_labelled`."""
     import pandas as pd
 
     from bayescm.evidence.files import kind_of, read_columns
@@ -325,7 +325,7 @@ def partly_labelled_columns(options: Any) -> tuple[tuple[Any, Any, Any], dict[st
 
 
 def _with_points(column, separators, file):
-    """Return scores of a judge as numbers if separators are named; reject decimal commas if not."""
+    """Convert scores of a judge to numbers if separators are given, or reject decimal commas."""
     from bayescm.evidence.number_format import NotANumberError, number_format, with_decimal_comma
 
     if separators:
@@ -346,7 +346,7 @@ def _without_blanks(column):
 
 
 def _one_or_several(frame, names):
-    """Return a column, several by name, or None where there is none."""
+    """Return one column, a mapping of several columns by name, or None."""
     columns = {name: frame[name] for name in names}
     return columns if len(columns) > 1 else next(iter(columns.values()), None)
 
@@ -386,9 +386,9 @@ def scores(
     ----------
     options : Truth
     columns : list of str
-        A column for each classifier, or, for `constructor` to say so, for each class.
+        One column for each classifier or, if ``constructor`` requires it, for each class.
     constructor : callable, optional
-        What makes evidence of them; by default `bayescm.from_scores`.
+        Function that returns the evidence. By default, `bayescm.from_scores`.
     """
     from bayescm.evidence.files import as_label, kind_of, read_columns
     from bayescm.evidence.scores import from_scores
@@ -419,14 +419,14 @@ def scores(
 
 
 def _places(constructor, places):
-    """Return folds and groups as the keywords of a constructor: scores have groups as slices."""
+    """Return folds and groups as keywords of a constructor. For scores, groups are slices."""
     if constructor is not None or "group" not in places:
         return places
     return {"by": {"group": places.pop("group")}, **places}
 
 
 def probabilities(options: Any) -> xr.Dataset:
-    """Return the probabilities of ``--probability COLUMN``, or of ``CLASS=COLUMN`` of classes."""
+    """Return the probabilities named by ``--probability COLUMN`` or ``CLASS=COLUMN``."""
     from bayescm.evidence.scores import from_probabilities
 
     constructor: Any = partial(from_probabilities, **options.keywords("clip"))
@@ -554,7 +554,7 @@ def item_counts(options: Any) -> Any:
 
 
 def _in_order(frame, names, options):
-    """Return labels of items and of the system as text, in the order in which they appear."""
+    """Convert labels of items and systems to strings, which keep their order of appearance."""
     names = [*names, *options.keywords("system").values()]
     return frame.assign(**{name: frame[name].astype(str).astype(object) for name in names})
 
@@ -571,14 +571,14 @@ def multilabel(options: Any, *, separator_means_type: bool = False) -> Any:
     """
     Return the labels in a file with one row per example.
 
-    The labels of a field are separated, or a list: stored as one, or in JSON or Python as text.
-    With ``--indicators`` each label has a column.
+    A field contains labels with a separator between them, or a list, which is stored as a list or
+    as text in JSON or Python syntax. With ``--indicators``, each label has its own column.
 
     Parameters
     ----------
     options : LabelColumns
     separator_means_type : bool
-        Whether ``--separator`` says what the file is, and need not occur in it.
+        Whether ``--separator`` specifies the type of the evidence, and need not occur in the file.
     """
     from bayescm.evidence.files import read_columns
     from bayescm.evidence.multilabel import from_multilabel
@@ -625,7 +625,7 @@ def multilabel(options: Any, *, separator_means_type: bool = False) -> Any:
 
 
 def _of_indicators(options):
-    """Return the labels in a file with a column of 0 and 1 for each label, of truth and systems."""
+    """Return the actual and predicted labels in a file with one 0/1 column for each label."""
     from bayescm.evidence.files import File, read_columns
     from bayescm.evidence.multilabel import from_multilabel
 
@@ -688,7 +688,7 @@ def _of_indicators(options):
 
 
 def _columns_of_labels(names, patterns):
-    """Return the column of each label by pattern; a column belongs to the longest pattern."""
+    """Return the column of each label by pattern. The longest matching pattern is used."""
     if twice := [pattern for pattern in patterns if patterns.count(pattern) > 1]:
         raise fail("The pattern {} is named twice", twice[0], "", "name each pattern once")
     columns: dict[str, dict[str, str]] = {pattern: {} for pattern in patterns}
@@ -705,7 +705,7 @@ def _columns_of_labels(names, patterns):
 
 
 def _sets_of_labels(column, separator):
-    """Return the labels of each field, none of an empty one, and whether the fields are lists."""
+    """Return the labels of each field, which may be empty, and whether the fields are lists."""
     if not separator:
         raise fail(
             "--separator is empty", ..., "", "pass the text between labels, e.g. --separator ';'"
@@ -762,9 +762,9 @@ def _list_of_labels(field, column):
 
 
 def _parsed(text):
-    """Return the members of a list that is written in JSON or in Python, or None."""
+    """Return the members of a list in JSON or Python syntax, or None."""
     if re.search(r"""['"]\s*['"]""", re.sub(r"""(''|"")(?=\s*[],])""", "x", text)):
-        return None  # numpy writes no commas, and Python would join the texts
+        return None  # text from numpy lacks commas, and Python would join the strings
     for parse in (json.loads, ast.literal_eval):
         try:
             labels = parse(text)
@@ -778,7 +778,7 @@ def _parsed(text):
 
 
 def attempts(options: Any) -> Any:
-    """Return the attempts in a file with one row per answer, those of several systems together."""
+    """Return the attempts in a file with one row per attempt, for one or several systems."""
     from bayescm.evidence.attempts import from_attempts
     from bayescm.evidence.files import read_columns
 
@@ -791,7 +791,7 @@ def attempts(options: Any) -> Any:
     columns = [*keywords.values(), *slices]
     if options.get("answer") is None and options.get("truth") is None:
         answer, passing = options.correct or "correct", options.keywords("passing")
-        # Grades are labels, 1 and 0 are numbers.
+        # Grades are read as labels, whereas 1 and 0 are read as numbers.
         kinds: dict[str, Any] = {"by": [*columns, answer]} if passing else {"numbers": [answer]}
         kinds = {"by": columns} | kinds | _records(options)
         frame = read_columns(options.file, [item], **kinds)
@@ -818,7 +818,7 @@ def preferences(options: Any) -> Any:
         _needed(options, name)
     winner, columns = options.get("winner") or "winner", _columns(options, "left", "right", "group")
     weights = options.keywords("weights")
-    # A monitor passes the order of its batches, also if it is unknown.
+    # Some commands lack the option --ordered, whose default is None.
     order = {"ordered": options.ordered} if options.has("ordered") else {}
     texts = [winner, *columns.values()]
     numbers = {"weights": weights.get("weights"), **_records(options)}
@@ -886,7 +886,7 @@ def has_cells(evidence: Any) -> bool:
 
 
 def dim_of_parts(options: Any, evidence: Any) -> str:
-    """Return the dim of the groups or slices of one system, or raise an error if there is none."""
+    """Return the dimension of the groups or slices of one system, or raise an error."""
     slices = [name for name in _several(options, "by") if name in evidence.dims]
     if "group" in evidence.dims or slices:
         return "group" if "group" in evidence.dims else slices[0]
@@ -931,7 +931,7 @@ def at_target(evidence: Any, prevalence: float) -> Any:
 
 
 def prior(options: Any, counts: Any) -> dict[str, Any]:
-    """Return the keywords that ``--concentration`` and ``--label-error`` stand for."""
+    """Return the keywords for ``--concentration`` and ``--label-error``."""
     from bayescm.evidence.raters import RATINGS
     from bayescm.evidence.registry import type_of
 
@@ -1003,7 +1003,7 @@ def _rate(text):
 
 
 def halves(options: Any, counts: Any) -> dict[str, Any]:
-    """Return the keyword that ``--halves`` stands for: counts with the classes of the folds."""
+    """Return the keyword for ``--halves``: counts with the same classes as the folds."""
     if "fold" not in counts.dims or "classifier" in counts.dims or options.halves is None:
         return {}
     from bayescm.evidence import read
@@ -1018,7 +1018,7 @@ def halves(options: Any, counts: Any) -> dict[str, Any]:
 
 
 def typical_study(counts: xr.DataArray, pairs: Sequence[str]) -> dict[str, Any]:
-    """Return the covariates of groups by the value that the typical one has."""
+    """Return the value of each covariate in the typical study."""
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -24,7 +24,7 @@ from bayescm.validate import fail
 
 
 def _read(columns):
-    """Return the evidence in groups or slices, and their dims; a single dim is called group."""
+    """Return the evidence by group or slice, and the names of their dimensions."""
     from bayescm.cli import evidence
 
     name = evidence.type_of_options(columns)
@@ -48,14 +48,14 @@ def _read(columns):
 
 
 class Gap(Options):
-    """Which distance of the groups is asked for."""
+    """The requested statistic of the gap between groups."""
 
     statistic: Annotated[
         Literal["range", "ratio", "worst", "deviation"],
         option(
             "--statistic",
-            "Largest minus smallest (range), smallest/largest (ratio), the worst group, or "
-            "each group minus the mean of the others (deviation).",
+            "Largest minus smallest value (range), smallest divided by largest (ratio), the "
+            "worst value (worst), or each group minus the mean of the others (deviation).",
             QUESTION,
         ),
     ] = "range"
@@ -63,7 +63,7 @@ class Gap(Options):
         float | None,
         option(
             "--delta",
-            "Also print the probability that the gap is smaller than this.",
+            "Also print the probability that the gap is smaller than this value.",
             QUESTION,
             "NUMBER",
         ),
@@ -92,7 +92,7 @@ def gap(
     prior: Prior,
     output: SafeOutput,
 ) -> None:
-    """Gap between groups in a measure, or a fairness gap by fairlearn's name."""
+    """Gap between groups in a measure. Names of fairness metrics in fairlearn are accepted, too."""
     import pandas as pd
 
     from bayescm.answers.gaps import gap
@@ -120,7 +120,7 @@ def gap(
 
 
 def _model(data, dims, keywords):
-    """Return the name of the model of groups along some dims; a single dim is called group."""
+    """Return the name of the model for groups along the given dimensions."""
     from bayescm.evidence.registry import type_of
 
     if keywords.get("model") or len(dims) > 1:
@@ -129,7 +129,7 @@ def _model(data, dims, keywords):
 
 
 def _gaps(interval, measure):
-    """Return a row for each place on the dims of an answer."""
+    """Return one row for each combination of labels of an interval."""
     from bayescm.cli.output import bounds, rows
 
     columns = {name: interval[name] for name in ("observed", "point") if name in interval.coords}
@@ -142,7 +142,7 @@ def _gaps(interval, measure):
 
 
 class Slices(Options):
-    """Which slices are bad, and how many of them are shown."""
+    """The definition of a bad slice, and the number of slices to show."""
 
     measure: Annotated[
         str, option("--measure -m", "Measure to compare between slices.", QUESTION, "NAME")
@@ -160,7 +160,8 @@ class Slices(Options):
         float,
         option(
             "--delta",
-            "Distance from the mean beyond which a slice is bad, if --threshold is not given.",
+            "Distance from the mean of the other slices beyond which a slice is bad, if "
+            "--threshold is not given.",
             QUESTION,
             "NUMBER",
         ),
@@ -169,7 +170,7 @@ class Slices(Options):
         float,
         option(
             "--fdr",
-            "Acceptable proportion of false discoveries among the flagged slices.",
+            "Largest acceptable proportion of false discoveries among the flagged slices.",
             QUESTION,
             "SHARE",
         ),
@@ -231,13 +232,14 @@ class StudySource(Separators):
     file: Annotated[
         Path,
         typer.Argument(
-            help="File with one row per study: TP, FN, FP, TN and covariates.", show_default=False
+            help="File with one row per study, and columns TP, FN, FP, TN and any covariates.",
+            show_default=False,
         ),
     ]
 
 
 class Studies(Covariates):
-    """What goes with the differences between studies, and their prior."""
+    """Covariates of the differences between studies, and the prior scale of these differences."""
 
     spread: Annotated[
         float,
@@ -257,7 +259,7 @@ class Studies(Covariates):
 def heterogeneity(
     source: StudySource, question: Studies, interval: Interval, output: SafeOutput
 ) -> None:
-    """Heterogeneity between studies of a test (I2), and the effect of covariates."""
+    """Heterogeneity (I2) between studies of a diagnostic test, and the effects of covariates."""
     from bayescm.answers.heterogeneity import heterogeneity
     from bayescm.cli.evidence import typical_study
     from bayescm.cli.output import facts, show

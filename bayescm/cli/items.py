@@ -1,8 +1,9 @@
 """
-``bayescm items``, ``item-counts``, ``multilabel`` and ``attempts``: commands of one type of items.
+``bayescm items``, ``item-counts``, ``multilabel`` and ``attempts``: commands for one type of items.
 
-They read what `summary`, `compare`, `ranks`, `check` and `report` read, with usual names of
-columns, and answer the same questions by options: ``items FILE --compare`` is ``compare FILE``.
+They read the same files as `summary`, `compare`, `ranks`, `check` and `report`, with default column
+names, and offer the same questions as options: ``items FILE --compare`` corresponds to ``compare
+FILE``.
 """
 
 from pathlib import Path
@@ -46,7 +47,7 @@ class CountColumns(Source, Group, Cells, Items):
 
 
 class LabelColumns(Source, Weights, By, Group, SeveralLabels, Predictions):
-    """The columns of a file whose fields hold the labels of an example."""
+    """The columns of a file whose fields contain the labels of an example."""
 
 
 class AnswerColumns(Source, By, Group, Attempts):
@@ -54,7 +55,7 @@ class AnswerColumns(Source, By, Group, Attempts):
 
 
 class Question(Contrast, Requirements):
-    """A summary, or one of the other questions."""
+    """A summary by default, or another question."""
 
     of: Annotated[
         str,
@@ -90,7 +91,7 @@ class ItemTable(Options):
 
 
 class ScoreQuestion(ItemTable, Question):
-    """What is asked of item scores: also how many items a goal takes."""
+    """Questions about item scores, including the number of items needed for a goal."""
 
     width: Annotated[
         float | None,
@@ -115,7 +116,7 @@ class ScoreQuestion(ItemTable, Question):
 
 
 class AnswerQuestion(ItemTable, Question):
-    """What is asked of repeated answers: also what more of them would tell."""
+    """Questions about repeated attempts, including the benefit of more items or attempts."""
 
     plan: Annotated[
         bool,
@@ -136,7 +137,7 @@ def items(
     interval: Interval,
     output: TableAndPlot,
 ) -> int | None:
-    """Item scores (nDCG, rubric marks, Dice ...): mean, median, share_at_least(4) ..."""
+    """Summarise item scores (nDCG, rubric scores, Dice ...): mean, median, share_at_least(4) ..."""
     from bayescm.cli.output import show
 
     goals = question.keywords("width", "difference")
@@ -166,7 +167,7 @@ def multilabel(
     interval: Interval,
     output: TableAndPlot,
 ) -> int | None:
-    """Several labels for each example: f1_micro, f1_macro, recall, hamming_loss ..."""
+    """Summarise multilabel predictions: f1_micro, f1_macro, recall, hamming_loss ..."""
     data = _read(columns, question, "multilabel")
     return _answer(data, columns, measures, question, interval, output)
 
@@ -182,7 +183,7 @@ def item_counts(
     interval: Interval,
     output: TableAndPlot,
 ) -> int | None:
-    """Objects found, invented and missed in each item: precision, recall, f1 ..."""
+    """Summarise TP, FP and FN of items, e.g. objects in images: precision, recall, f1 ..."""
     data = _read(columns, question, "item counts")
     return _answer(data, columns, measures, question, interval, output)
 
@@ -198,7 +199,7 @@ def attempts(
     interval: Interval,
     output: TableAndPlot,
 ) -> int | None:
-    """Repeated answers to each item: mean, pass@4, pass^4, maj@5 ..."""
+    """Summarise repeated attempts at items: mean, pass@4, pass^4, maj@5 ..."""
     from bayescm.cli.output import facts, header, show
 
     tables = question.keywords("item_table")
@@ -214,7 +215,7 @@ def attempts(
 
 
 def _read(columns, question, name, goals=()):
-    """Return the evidence of a type; at most one question is asked of it."""
+    """Return the evidence of a type, or raise an error if the options ask several questions."""
     from bayescm.cli import evidence
     from bayescm.cli.check import read_requirements
 
@@ -250,7 +251,7 @@ def _answer(
     interval: Interval,
     output: TableAndPlot,
 ) -> int | None:
-    """Answer what is asked of the evidence, and return the exit status of requirements."""
+    """Print the requested results, and return the exit status if requirements are checked."""
     from bayescm.cli import answers
     from bayescm.cli.check import show_outcomes
     from bayescm.cli.output import header
@@ -283,7 +284,7 @@ def _item_table(data, interval, output):
 
 
 def _plans(data, measures, keywords):
-    """Return the widths to expect of all measures, of every system."""
+    """Return the expected interval widths of all measures for every system."""
     import pandas as pd
 
     from bayescm.cli.output import default_measures

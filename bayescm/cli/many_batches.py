@@ -23,9 +23,10 @@ def counts(columns: Any, batch: str, at: str | None) -> xr.DataArray:
     Parameters
     ----------
     columns : Predictions
-        With rows of examples, or with the columns TP, FN, FP and TN and a row for each batch.
+        Options for a file with one row per example, or with columns TP, FN, FP and TN and one row
+        per batch.
     batch, at : str
-        The columns of the names and, if there is one, of the times.
+        Columns of the batch names and, optionally, of the batch times.
     """
     frame = names_and_times(columns.file, batch, at)
     names = File(columns.file).names
@@ -53,12 +54,12 @@ def counts(columns: Any, batch: str, at: str | None) -> xr.DataArray:
 
 def with_classes_of(tables: xr.DataArray, templates: list[xr.DataArray]) -> list[tuple]:
     """
-    Return name, counts and time of each batch, with the classes of the first template that fits.
+    Return name, counts and time of each batch, with the classes of the first matching template.
 
     Raises
     ------
     ValueError
-        If a batch has a class that no template with all its classes has.
+        If no template contains all classes of a batch.
     """
     by_text = [{str(label): None for label in like["actual"].values.tolist()} for like in templates]
     names = [str(label) for label in tables["actual"].values.tolist()]
@@ -68,7 +69,7 @@ def with_classes_of(tables: xr.DataArray, templates: list[xr.DataArray]) -> list
         used = {name for name in names if table.loc[name].any() or table.loc[:, name].any()}
         fitting = [place for place, labels in enumerate(by_text) if used <= {*labels}]
         if not fitting:
-            raise ValueError(f"no classes with {used}")  # the caller has the error of the file
+            raise ValueError(f"no classes with {used}")  # the caller raises another error
         labels = list(by_text[fitting[0]])
         cells = table.reindex(actual=labels, predicted=labels, fill_value=0).values
         at = table["at"].item() if "at" in table.coords else None
@@ -78,7 +79,7 @@ def with_classes_of(tables: xr.DataArray, templates: list[xr.DataArray]) -> list
 
 
 def _of_cells(columns, frame, batch, at, cells):
-    """Return the counts of a file with a row for each batch."""
+    """Return the counts in a file with one row per batch."""
     from bayescm.evidence import from_cells
 
     counts = read_columns(columns.file, [], numbers=list(cells.values()))
@@ -141,7 +142,7 @@ def by_slices(
     batch, at
         See `counts`.
     read : callable
-        From the columns, with the rows of one batch as their file, to its evidence.
+        From the options, with the rows of one batch as their file, to the evidence of the batch.
     """
     frame = names_and_times(columns.file, batch, at)
     times = None if at is None else _one_time_each(frame, batch, at)
@@ -154,7 +155,7 @@ def by_slices(
         try:
             batch_evidence = read(part)
         except ValueError as problem:
-            parts = vars(problem)  # of an error that `fail` built
+            parts = vars(problem)  # parts of the error, if `fail` built it
             if "what" not in parts:
                 raise
             what = f"Batch {str(name)!r}: {parts['what']}"
@@ -163,7 +164,7 @@ def by_slices(
 
 
 def names_and_times(file: str, batch: str, at: str | None) -> pd.DataFrame:
-    """Return the columns of the names of the batches and of their times, if they have some."""
+    """Return the column of batch names and, if it is given, the column of batch times."""
     options = {batch: "--batch-column"} | ({} if at is None else {at: "--at-column"})
     names = File(file).names
     for name, option in options.items():
@@ -191,7 +192,7 @@ def names_and_times(file: str, batch: str, at: str | None) -> pd.DataFrame:
 
 
 def names_of(batches: Any) -> Iterable[str]:
-    """Return the names of batches: of tables, or of tuples."""
+    """Return the names of batches that are given as tables or as tuples."""
     if isinstance(batches, xr.DataArray):
         return batches["batch_id"].values.tolist()
     return [name for name, *_ in batches]

@@ -1,4 +1,4 @@
-"""``bayescm monitor``: an evaluation that goes on, batch after batch, kept in a ledger."""
+"""``bayescm monitor``: continuous evaluation, with batches recorded in a ledger."""
 
 import contextlib
 import copy
@@ -43,14 +43,14 @@ _SERVER = "Server"
 
 
 class Store(Options):
-    """The ledger, and the file of what is asked for every time."""
+    """The ledger, and the configuration file."""
 
     config: Annotated[
         Path | None,
         option(
             "--config",
-            f"TOML file with store, classifier, measures, floor ... Default: {NAME}. Options on "
-            "the command line override the file.",
+            "TOML file with settings such as store, classifier, measures and floor. Options on the "
+            f"command line override the file. Default: {NAME}.",
             _LEDGER,
             "FILE",
             is_eager=True,
@@ -61,8 +61,8 @@ class Store(Options):
         str,
         option(
             "--store",
-            "Ledger: a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE. Set an address "
-            "with a password in the environment.",
+            "Ledger: a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE. If the "
+            "address contains a password, set it in the environment.",
             _LEDGER,
             "LEDGER",
             envvar="BAYESCM_STORE",
@@ -78,7 +78,7 @@ class Classifier(Store):
         str | None,
         option(
             "--classifier",
-            "Name of the classifier. Needed if the store has several.",
+            "Name of the classifier. Required if the ledger contains several.",
             _LEDGER,
             "NAME",
         ),
@@ -86,13 +86,13 @@ class Classifier(Store):
 
 
 class Forgetting(Options):
-    """What earlier batches are worth."""
+    """The order and the weights of earlier batches."""
 
     forgetting: Annotated[
         float,
         option(
             "--forgetting",
-            "Weight of earlier batches after each new one, e.g. 0.98.",
+            "Factor by which each new batch reduces the weight of earlier batches, e.g. 0.98.",
             _ALARMS,
             "SHARE",
         ),
@@ -104,7 +104,7 @@ class Forgetting(Options):
         str,
         option(
             "--order",
-            "Order of the batches: at (observed) or recorded_at (arrived).",
+            "Order of the batches: by time of observation (at) or of recording (recorded_at).",
             _ALARMS,
             "at|recorded_at",
         ),
@@ -113,8 +113,8 @@ class Forgetting(Options):
         str | None,
         option(
             "--season",
-            "Batches of a season, e.g. 7; hour, weekday, day or month; or a table FILE.csv of "
-            "batch and phase. Batches of the same phase are compared.",
+            "Season: a number of batches, e.g. 7; hour, weekday, day or month; or a file "
+            "with columns batch and phase. Batches of the same phase are compared.",
             _ALARMS,
             "N|weekday|FILE",
         ),
@@ -122,7 +122,7 @@ class Forgetting(Options):
 
 
 def _settings_of(group: Options) -> dict[str, Any]:
-    """Return the settings of monitors that a group of options has."""
+    """Return the monitor settings in a group of options."""
     settings = group.keywords("forgetting", "window", "measures", "order", "season")
     if "season" in settings:
         settings["season"] = _season(settings["season"])
@@ -130,7 +130,7 @@ def _settings_of(group: Options) -> dict[str, Any]:
 
 
 def _season(text: str) -> Any:
-    """Return a number of batches, a part of the time, or the phases in a table."""
+    """Return the season: a number of batches, a unit of time, or the phases in a table."""
     from bayescm.evidence.files import read_columns
     from bayescm.online.seasons import check_season
 
@@ -138,7 +138,7 @@ def _season(text: str) -> Any:
         return check_season(int(text))
     if not Path(text).suffix:
         return check_season(text)
-    # A file of many batches may have a row for each example.
+    # A file of many batches may have one row per example.
     table = read_columns(text, [], by=["batch", "phase"]).drop_duplicates()
     if table.isna().any(axis=None):
         what = f"{Path(text).name} has a row without a batch or without a phase"
@@ -155,11 +155,11 @@ def _season(text: str) -> Any:
 
 
 class Memory(Measures, Prior, Forgetting):
-    """The measures, their prior, and what earlier batches are worth."""
+    """The measures, their prior, and the weights of earlier batches."""
 
 
 class Rules(Options):
-    """The rules of alarms."""
+    """The alarm rules."""
 
     rate: Annotated[
         float,
@@ -174,7 +174,7 @@ class Rules(Options):
         list[str] | None,
         option(
             "--floor",
-            "Smallest acceptable value, e.g. recall=0.8. Repeat for several.",
+            "Smallest acceptable value of a measure, e.g. recall=0.8. Repeat for several.",
             _ALARMS,
             "MEASURE=VALUE",
         ),
@@ -193,7 +193,8 @@ class Rules(Options):
         list[str] | None,
         option(
             "--tolerance",
-            "Acceptable distance from perfect calibration, e.g. calibration_slope=0.2.",
+            "Acceptable distance from perfect calibration, e.g. calibration_slope=0.2. "
+            "Repeat for several.",
             _ALARMS,
             "MEASURE=VALUE",
         ),
@@ -201,21 +202,25 @@ class Rules(Options):
     ] = None
     silence: Annotated[
         str | None,
-        option("--silence", "Longest time without a batch, e.g. 26h or 1D.", _ALARMS, "TIME"),
+        option(
+            "--silence", "Longest acceptable time without a batch, e.g. 26h or 1D.", _ALARMS, "TIME"
+        ),
     ] = None
 
 
 class RulesSince(Rules):
-    """The rules of alarms, and since when."""
+    """The alarm rules, and the earliest time of alarms."""
 
     since: Annotated[
         str | None,
-        option("--since", "Earliest time of batches with alarms (ISO 8601, UTC).", _ALARMS, "TIME"),
+        option(
+            "--since", "Ignore alarms of batches before this time (ISO 8601, UTC).", _ALARMS, "TIME"
+        ),
     ] = None
 
 
 def rules_of(rules: Options, names: Iterable[str]) -> dict[str, Any]:
-    """Return the rules that were asked for, of those that a monitor has."""
+    """Return the requested rules among those with the given names."""
     keywords = rules.keywords(*names)
     for name in keywords.keys() & {"floor", "tolerance"}:
         keywords[name] = _by_measure(name, keywords[name])
@@ -238,7 +243,7 @@ def _by_measure(name, texts) -> dict[str, float]:
 
 
 def _concentration(memory, templates):
-    """Return the prior of all classifiers, by their labels."""
+    """Return the prior for all classifiers, whose classes must be equal for a prior by cell."""
     from bayescm.cli import evidence
 
     templates = [labels for labels in templates if "predicted" in labels.dims]
@@ -256,7 +261,7 @@ def _concentration(memory, templates):
 
 
 def _monitor(source: Classifier, memory: Memory, rules: Rules) -> tuple[Any, dict[str, Any]]:
-    """Return the monitor of a classifier, to be closed after use, and the rules of its alarms."""
+    """Return the monitor of a classifier, which must be closed after use, and its alarm rules."""
     from bayescm.online import Ledger
 
     ledger = Ledger(source.store, create=False)
@@ -273,20 +278,21 @@ def monitor_and_rules(
     is_one_of_all: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """
-    Return the monitor of a classifier, and the rules of its alarms.
+    Return the monitor of a classifier, and its alarm rules.
 
     Parameters
     ----------
     ledger : Ledger
     classifier : str
     groups : sequence of Options
-        Of measures, prior, memory and rules.
+        Groups of options for measures, prior, memory and rules.
     config : Path, optional
-        The file whose table of the classifier goes before what stands there for all. The table, and
-        the command line where it names the classifier, is taken at its word; of what is said to all
-        classifiers each takes what is of its type.
+        Configuration file. Settings in the table of the classifier override settings for all
+        classifiers. Settings for all classifiers are ignored if they do not apply to the type of
+        this classifier, whereas settings in its table, or on the command line for this classifier
+        only, are always used.
     is_one_of_all : bool
-        Whether the command line speaks to all classifiers.
+        Whether the command line applies to all classifiers.
     """
     from bayescm.online.encoding import variables_of
     from bayescm.online.monitor import applicable_rules, monitor_of
@@ -328,7 +334,7 @@ def _limits_of(limits, measures, variables):
 
 
 def _check_has_prior(classifier, table, labels):
-    """Raise where a prior is in the table of a classifier of forecasts, whose prior is fixed."""
+    """Raise an error if the table of a classifier sets a prior for forecasts, which is fixed."""
     if "concentration" in table and "bin" in labels.dims:
         raise fail(
             f"`concentration` is for counts or item scores, but {classifier!r} has forecasts: {{}}",
@@ -339,7 +345,7 @@ def _check_has_prior(classifier, table, labels):
 
 
 def _prior_of(group, labels):
-    """Return the prior of a classifier as its keyword: of cells, or of items a single number."""
+    """Return the keyword for the prior: pseudo-counts of cells, or a single number for items."""
     from bayescm.cli import evidence
 
     if "predicted" in labels.dims:
@@ -356,17 +362,17 @@ def _prior_of(group, labels):
 
 
 def _parted(keywords, specific):
-    """Return what is said to all classifiers, and what to one of them."""
+    """Return the settings for all classifiers, and the settings for a single classifier."""
     to_all = {name: value for name, value in keywords.items() if name not in specific}
     return to_all, {name: keywords[name] for name in keywords if name in specific}
 
 
 def _ledger(store: str) -> tuple[Any, bool]:
     """
-    Return the ledger of a store to add a batch to, and whether it is a new one in memory.
+    Return the ledger to which a batch is added, and whether it is a new one in memory.
 
-    Where a store has none, the batch is first recorded in memory, and then in a ledger that is
-    made: a first batch that is refused leaves nothing behind.
+    If the store has no ledger, the batch is first recorded in memory, and then in a new ledger. An
+    invalid first batch then leaves no ledger behind.
     """
     from bayescm.online.database import NoLedgerError
     from bayescm.online.ledger import Ledger
@@ -378,7 +384,7 @@ def _ledger(store: str) -> tuple[Any, bool]:
 
 
 class Batch(Options):
-    """When a batch was evaluated, and which one it replaces."""
+    """When a batch was evaluated, and which batch it replaces."""
 
     at: Annotated[
         str | None,
@@ -391,7 +397,8 @@ class Batch(Options):
         ),
     ] = None
     corrects: Annotated[
-        str | None, option("--corrects", "Batch that this one replaces.", _BATCH, "BATCH")
+        str | None,
+        option("--corrects", "Name of an earlier batch that this one replaces.", _BATCH, "BATCH"),
     ] = None
 
 
@@ -402,7 +409,7 @@ class BatchClasses(Positive):
         list[str] | None,
         option(
             "--label",
-            "A class. Repeat for every class. Default: the classes of the first batch.",
+            "Class label. Repeat for each class. Default: the classes of the first batch.",
             _COLUMNS,
             "LABEL",
         ),
@@ -411,7 +418,7 @@ class BatchClasses(Positive):
         bool,
         option(
             "--no-positive",
-            "Declare that neither class is positive. Recall and precision are not available.",
+            "State that neither class is positive, so that recall and precision are not available.",
             _COLUMNS,
         ),
         BelongsWith("predictions of two classes without --positive"),
@@ -435,7 +442,7 @@ class Predictions(BatchClasses, Separators):
         str | None,
         option(
             "--probability",
-            "Column of probabilities, or A=P_A,B=P_B,C=P_C of three classes or more.",
+            "Column of probabilities, or A=P_A,B=P_B,C=P_C for three or more classes.",
             _COLUMNS,
             "COLUMN",
         ),
@@ -444,7 +451,7 @@ class Predictions(BatchClasses, Separators):
         list[float] | None,
         option(
             "--edge",
-            "Edge of the bins of probabilities. Repeat for every edge.",
+            "Edge of the probability bins. Repeat for each edge.",
             _COLUMNS,
             "NUMBER",
         ),
@@ -463,7 +470,7 @@ class Predictions(BatchClasses, Separators):
         str | None,
         option(
             "--separator",
-            "Separator between several labels in a field.",
+            "Separator between the labels in a field, e.g. ';'.",
             _COLUMNS,
             "CHARACTER",
         ),
@@ -472,7 +479,8 @@ class Predictions(BatchClasses, Separators):
         bool,
         option(
             "--indicators",
-            "Read a column of 0 and 1 for each label, e.g. --actual 'true_*'.",
+            "Read one 0/1 column per label. In column names, * stands for the label, e.g. "
+            "--actual 'true_*'.",
             _COLUMNS,
         ),
     ] = False
@@ -504,14 +512,16 @@ class Predictions(BatchClasses, Separators):
     ] = None
     winner: Annotated[
         str,
-        option("--winner", "Column of outcomes: left, right or tie.", _COLUMNS, "COLUMN"),
+        option(
+            "--winner", "Column of outcomes of the votes: left, right or tie.", _COLUMNS, "COLUMN"
+        ),
         BelongsWith("--left and --right"),
     ] = "winner"
     ordered: Annotated[
         bool | None,
         option(
             "--ordered",
-            "Declare that the left system was shown first. Default: as in the first batch.",
+            "State that the left system was shown first. Default: as in the first batch.",
             _COLUMNS,
         ),
         BelongsWith("--left and --right"),
@@ -520,7 +530,7 @@ class Predictions(BatchClasses, Separators):
         str | None,
         option(
             "--gold",
-            "Column of gold labels, which may be empty for some examples.",
+            "Column of gold labels, empty if unknown.",
             _COLUMNS,
             "COLUMN",
         ),
@@ -553,23 +563,29 @@ class Predictions(BatchClasses, Separators):
     lower_is_better: Annotated[
         bool,
         option(
-            "--lower-is-better", "Treat lower scores as better, as in the first batch.", _COLUMNS
+            "--lower-is-better",
+            "Treat lower scores as better. Default: as in the first batch.",
+            _COLUMNS,
         ),
         BelongsWith("--score"),
     ] = False
 
 
 class NewName(Options):
-    """Whether a name that the store lacks is a new one, and no slip of the pen."""
+    """Whether a name that is not in the store is new, rather than a typing error."""
 
     new: Annotated[
         bool,
-        option("--new", "Start a new classifier or challenge in a store that has others.", _BATCH),
+        option(
+            "--new",
+            "Start a new classifier or challenge in a store that already contains others.",
+            _BATCH,
+        ),
     ] = False
 
 
 def _name_to_add_to(source, ledger):
-    """Return whose batch it is; where nobody says so, and the store has others, raise."""
+    """Return the classifier of a batch, or raise an error if it is not named but others are."""
     if source.classifier is not None:
         return source.classifier
     names = ledger.classifiers()
@@ -583,21 +599,21 @@ def _name_to_add_to(source, ledger):
     return _UNNAMED
 
 
-_AHEAD = "The time of batch .* is in the future"  # the warning about a batch with such a time
-_UNNAMED = "classifier"  # the name of one in whose store there is no other
+_AHEAD = "The time of batch .* is in the future"  # pattern of a warning
+_UNNAMED = "classifier"  # default name, in a store without other classifiers
 
 
 def _check_is_no_slip(what, name, names, is_new):
-    """Raise where a store has other names, and nobody says that this one is new."""
+    """Raise an error if a store contains other names only, and this one is not marked as new."""
     if names and name not in names and not is_new:
         todo = f"{suggest(name, names)} Nothing was recorded. Add --new to start another one"
         raise fail(f"The store has no {what} {{}}", name, names[:20], todo)
 
 
 class NamedBatch(Batch):
-    """The name of a batch, when it was evaluated and which one it replaces."""
+    """The name of a batch, when it was evaluated, and which batch it replaces."""
 
-    batch_id: Annotated[str, option("--batch", "Name of the batch, used once.", _BATCH, "NAME")]
+    batch_id: Annotated[str, option("--batch", "Unique name of the batch.", _BATCH, "NAME")]
     allow_empty: Annotated[
         bool,
         option("--allow-empty", "Record a file without rows as an empty batch.", _BATCH),
@@ -627,20 +643,20 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
                 table = _read_batch(as_table, columns, ledger, classifier)
             elif keywords["allow_empty"]:
                 table = None
-                columns.keywords()  # no column is needed
+                columns.keywords()  # marks the columns as read, because none is needed
             else:
                 todo = "write a row for each example, or pass --allow-empty if there were none"
                 raise fail(f"{Path(columns.file).name} has no rows", ..., "", todo)
         batch.refuse_unread()
         with warnings.catch_warnings():
-            # The name is a new one, as --new or the file says.
+            # The name is new according to --new or the configuration file.
             warnings.filterwarnings("ignore", "The batch was recorded for a new classifier")
             added = monitor.add(name, table, **keywords)
-    # A store without a ledger gets one only now, after a trial in memory: had the batch been
-    # refused there, a mistyped address would leave no empty ledger behind.
+    # A ledger is created only after a trial in memory, so that an invalid batch leaves no empty
+    # ledger behind, e.g. at a mistyped address.
     if is_new:
         with Monitor(Ledger(source.store), classifier) as monitor, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", _AHEAD)  # the trial has given it
+            warnings.filterwarnings("ignore", _AHEAD)  # already shown in the trial
             added = monitor.add(name, table, **keywords)
     outcome = "recorded" if added else "already recorded, nothing changed"
     if added and not keywords["at"] and not keywords["corrects"] and (at := time_of_name(name)):
@@ -650,7 +666,7 @@ def add(source: Classifier, columns: Predictions, batch: NamedBatch, beginning: 
 
 
 def _type_of_batch(columns):
-    """Return the function that reads a batch, by the columns that are named."""
+    """Return the function that reads a batch, given the columns that are named."""
     types = {"probability": _forecasts, "score": _item_scores, "separator": _several_labels}
     types |= {"correct": _attempts, "raters": _uncertain_truth, "judge": _uncertain_truth}
     types |= {"left": _votes, "indicators": _several_labels}
@@ -665,8 +681,8 @@ def _read_batch(as_table, columns, ledger, classifier):
     """
     Return the batch in a file, with the classes of the ledger.
 
-    A file with former names of classes is read with the classes of then: it may be one that was
-    recorded before they were renamed.
+    A file with former class names is read with the former classes, because it may have been
+    recorded before the classes were renamed.
     """
     latest, *earlier = ledger.templates(classifier)
     try:
@@ -683,7 +699,7 @@ def _read_batch(as_table, columns, ledger, classifier):
 
 @contextlib.contextmanager
 def _classes_of(columns, template):
-    """Give the advice for a class that the ledger does not have, not for a wrong --label."""
+    """Replace the advice of an error about a class that is missing from the ledger."""
     from bayescm.evidence.labels import UnknownLabelError
 
     try:
@@ -706,14 +722,14 @@ def _has_rows(path: str) -> bool:
     """Return whether a file has a row."""
     from bayescm.evidence.files import File
 
-    # Other files have a header, so a file without content is the result of a failed export.
+    # Only JSON Lines files have no header. An empty file of another type is a failed export.
     if path.endswith(".jsonl") and Path(path).is_file() and not Path(path).stat().st_size:
         return False
     return len(File(path).whole(1)) > 0
 
 
 def _content(batch):
-    """Say what a batch holds, and of item scores what is better, which is said once for good."""
+    """Return a description of a batch, which states for item scores if lower scores are better."""
     from bayescm.evidence.registry import type_of
 
     if "votes" in getattr(batch, "data_vars", ()):
@@ -738,22 +754,22 @@ def _content(batch):
 
 @contextlib.contextmanager
 def _at_hand(file: str) -> Iterator[str]:
-    """Give the path of a file; of standard input that of a copy, which may be read twice."""
+    """Yield the path of a file, or of a copy of standard input, so that it can be read twice."""
     if file != "-":
         yield file
         return
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "standard input.csv"  # the name that an error says
+        copy = Path(folder) / "standard input.csv"  # this name occurs in error messages
         with copy.open("wb") as opened:
             shutil.copyfileobj(sys.stdin.buffer, opened)
         yield str(copy)
 
 
 def _counts(columns, template):
-    """Return the counts of a file, with the labels of the batches before."""
+    """Return the counts in a file, with the labels of earlier batches."""
     from bayescm.cli import evidence
 
-    if template is not None and "actual" in template.coords:  # else `add` refuses
+    if template is not None and "actual" in template.coords:  # otherwise, `add` raises an error
         columns.fill({"labels": template["actual"].values.tolist()})
         if "positive" in template.coords:
             columns.fill({"positive": template["positive"].item()})
@@ -764,7 +780,7 @@ def _counts(columns, template):
 
 
 def _ask_for_positive(columns, labels, has_positive):
-    """Raise where nothing says which of two classes is positive: it is said once for good."""
+    """Raise an error if the first batch does not determine which of two classes is positive."""
     if has_positive or len(labels) > 2 or columns.no_positive:
         return
     raise fail(
@@ -778,7 +794,7 @@ def _ask_for_positive(columns, labels, has_positive):
 
 
 def _forecasts(columns, template):
-    """Return the table of the probabilities in a file, by the bins of the batches before."""
+    """Return the table of binned probabilities in a file, with the bins of earlier batches."""
     from bayescm.evidence.files import as_label, kind_of, read_columns
     from bayescm.online import forecast_table
 
@@ -789,7 +805,7 @@ def _forecasts(columns, template):
     frame = read_columns(
         columns.file, [actual], numbers=[probability], numeric_labels=_are_numbers(labels)
     )
-    if template is not None and "edges" in template.attrs:  # where it has counts, `add` refuses
+    if template is not None and "edges" in template.attrs:  # for counts, `add` raises an error
         positive = template["positive"].item()
         columns.fill({"positive": positive, "edges": template.attrs["edges"]})
     positive = as_label(columns.positive, kind_of(frame[actual]))
@@ -798,7 +814,7 @@ def _forecasts(columns, template):
 
 
 def _forecasts_of_classes(columns, template):
-    """Return the probabilities of three classes or more, of --probability A=P_A,B=P_B,C=P_C."""
+    """Return the probabilities of three or more classes, from --probability A=P_A,B=P_B,C=P_C."""
     from bayescm.evidence.files import read_columns
     from bayescm.evidence.scores import from_probabilities
 
@@ -821,12 +837,12 @@ def _forecasts_of_classes(columns, template):
 
 
 def _are_numbers(labels):
-    """Say whether the labels of the batches before are numbers, as text of a file is read then."""
+    """Return whether labels of earlier batches are integers, so that text is read as integers."""
     return any(isinstance(label, int) and not isinstance(label, bool) for label in labels)
 
 
 def _as_truth_values(table, labels):
-    """Return a table whose labels are True and False where those of the batches before are."""
+    """Convert the labels of a table to True and False if the given labels are booleans."""
     if not labels or not all(isinstance(label, bool) for label in labels):
         return table
     values = {"True": True, "False": False}
@@ -839,7 +855,7 @@ def _as_truth_values(table, labels):
 
 
 def _item_scores(columns, template):
-    """Return the item scores in a file, which are errors where those before were."""
+    """Return the item scores in a file. As in earlier batches, lower scores may be better."""
     from bayescm.cli import evidence
 
     if template is not None and template.attrs.get("lower_is_better"):
@@ -855,7 +871,7 @@ def _attempts(columns, template):
 
 
 class _UncertainTruth(Options):
-    """The columns of ratings or of partly labelled examples, as `bayescm.cli.evidence` has them."""
+    """The columns of ratings or partly labelled examples, as required by `bayescm.cli.evidence`."""
 
     file: str
     actual: str
@@ -874,7 +890,7 @@ def _uncertain_truth(columns, template):
     from bayescm.evidence.files import File
 
     known = [] if template is None else template.attrs.get("labels", [])
-    if template is not None and "pattern" in template.dims:  # else `add` refuses
+    if template is not None and "pattern" in template.dims:  # otherwise, `add` raises an error
         columns.fill({"labels": known, "positive": template.attrs["positive"]})
     is_judged = columns.raters is None
     is_named = columns.predicted != "predicted" or "predicted" in columns.on_command_line()
@@ -900,13 +916,13 @@ def _votes(columns, template):
     """Return the votes in a file. Their order is known if it was known in the first batch."""
     from bayescm.cli import evidence
 
-    if template is not None and "ordered" in template.attrs:  # else `add` refuses
+    if template is not None and "ordered" in template.attrs:  # otherwise, `add` raises an error
         columns.fill({"ordered": template.attrs["ordered"]})
     return evidence.preferences(columns)
 
 
 def _several_labels(columns, template):
-    """Return the labels of each example in a file, in the order of the batches before."""
+    """Return the labels of each example in a file, with the label order of earlier batches."""
     from bayescm.cli import evidence
 
     if template is not None and "label" in template.coords:
@@ -935,7 +951,7 @@ class ManyBatches(Options):
 def import_(
     source: Classifier, columns: Predictions, batches: ManyBatches, beginning: NewName
 ) -> None:
-    """Record many batches from one file, by example or as TP, FN, FP and TN."""
+    """Record many batches from one file, with rows of examples or of TP, FN, FP and TN."""
     from bayescm.cli import many_batches
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor
@@ -977,7 +993,7 @@ def import_(
         return counts
 
     with _at_hand(columns.file) as columns.file:
-        if is_new:  # a file that is refused leaves no empty ledger behind
+        if is_new:  # an invalid file leaves no empty ledger behind
             with Monitor(ledger, classifier) as trial:
                 evidence = read(None)
                 batches.refuse_unread()
@@ -990,7 +1006,7 @@ def import_(
                 batches.refuse_unread()
                 number = len({*many_batches.names_of(evidence)})
             with warnings.catch_warnings():
-                if is_new:  # the trial has given them
+                if is_new:  # already shown in the trial
                     warnings.filterwarnings("ignore", ".*are identical to other batches")
                     warnings.filterwarnings("ignore", _AHEAD)
                 added = monitor.extend(evidence)
@@ -1044,7 +1060,7 @@ def classes(source: Classifier, changes: ClassChanges) -> None:
 
 
 def _renamed(text, labels):
-    """Return the old name and the new one of old=new; an equals sign may be part of the old."""
+    """Return the old and the new name in OLD=NEW. The old name may contain equals signs."""
     names = {str(label) for label in labels}
     places = [index for index, character in enumerate(text) if character == "="]
     split = next((at for at in places if text[:at] in names), places[0] if places else -1)
@@ -1055,7 +1071,7 @@ def _renamed(text, labels):
 
 
 def _as_labels(labels, rename, add):
-    """Return names of classes as the ledger has them: numbers if all classes are numbers."""
+    """Return class names as labels of the ledger: integers if all classes are integers."""
     by_text = {str(label): label for label in labels}
     new = [*rename.values(), *add]
     are_numbers = _are_numbers(labels) and all(name.lstrip("-").isdigit() for name in new)
@@ -1139,7 +1155,7 @@ def _now(monitor, interval, rules):
 
 
 class BatchEstimand(Options):
-    """What the numbers are of."""
+    """The estimand of a history."""
 
     of: Annotated[
         str | None,
@@ -1157,7 +1173,7 @@ class BatchEstimand(Options):
     ] = None
 
     def keywords(self, *names: str) -> dict[str, Any]:
-        """Return what was asked for, the size of the next batch only where it is asked about."""
+        """Return the options that are set, including ``n`` only if the estimand is predictive."""
         all_names = names or ("of", "n")
         return super().keywords(*(n for n in all_names if n != "n" or self.of == "predictive"))
 
@@ -1194,7 +1210,7 @@ def history(
     together = {entry.recorded_together: None for entry in TYPES if entry.recorded_together}
     labels = [name for name in (*together, "class") if name in ends.dims]
     parts = []
-    for measure, values in ends.data_vars.items():  # a measure has only its own labels
+    for measure, values in ends.data_vars.items():  # the dimensions depend on the measure
         bounds = {name: values.sel(bound=name, drop=True) for name in ("lower", "upper")}
         part = xr.Dataset(bounds).to_dataframe().reset_index().assign(measure=measure)
         parts.append(part.astype({name: object for name in labels if name in part}))
@@ -1206,7 +1222,7 @@ def history(
 
 
 class Unacknowledged(Options):
-    """What becomes of alarms that nobody has acknowledged."""
+    """How alarms that have not been acknowledged are treated."""
 
     new: Annotated[
         bool, option("--new", "List only alarms that have not been acknowledged.", QUESTION)
@@ -1235,7 +1251,7 @@ def _of_each(source, groups) -> Iterator[tuple[str, Any, dict[str, Any]]]:
 
 
 def _answers(source, groups, answer: Callable[[Any, dict[str, Any]], Any]) -> dict[str, Any]:
-    """Return the answer for each classifier, given its monitor and rules."""
+    """Return the result of a function for each classifier, given its monitor and rules."""
     every = list(_of_each(source, groups))
     answers = {}
     for name, monitor, limits in every:
@@ -1246,13 +1262,13 @@ def _answers(source, groups, answer: Callable[[Any, dict[str, Any]], Any]) -> di
 
 @contextlib.contextmanager
 def _naming(name, config, *, is_one_of_all):
-    """Add to an error which of several classifiers it is about, and where its limits are."""
+    """Add the name of one of several classifiers to an error, and advice on its limits."""
     from bayescm.online.rules import NotMonitoredError
 
     try:
         yield
     except ValueError as problem:
-        parts = vars(problem)  # of an error that `fail` built
+        parts = vars(problem)  # parts of the error, if `fail` built it
         if not is_one_of_all or "what" not in parts:
             raise
         advice = parts["advice"]
@@ -1275,7 +1291,7 @@ def _joined(parts: dict[str, Any]) -> Any:
 
 
 def _of_single_classifier(table: Any) -> list[str]:
-    """Return the columns that a table for people does not need if it has one classifier."""
+    """Return the columns to hide from people if a table contains a single classifier."""
     return ["classifier"] if len(table) and table["classifier"].nunique() == 1 else []
 
 
@@ -1310,7 +1326,7 @@ def _number_of_alarms(number):
 
 @command()
 def incidents(source: AllClassifiers, memory: Memory, rules: RulesSince, output: Output) -> None:
-    """List the incidents so far: groups of related alarms, and whether they are open."""
+    """List the incidents so far, which are groups of related alarms, and their states."""
     from bayescm.cli.output import show
 
     since = rules.since
@@ -1349,7 +1365,7 @@ class Acknowledgement(Options):
 def acknowledge(
     source: Classifier, memory: Memory, rules: RulesSince, acknowledgement: Acknowledgement
 ) -> None:
-    """Acknowledge the alarms of these rules, so that they are no longer new."""
+    """Acknowledge the alarms of the given rules, so that they are no longer listed as new."""
     note = acknowledgement.note
     monitor, limits = _monitor(source, memory, rules)
     with monitor:
@@ -1366,7 +1382,7 @@ def acknowledge(
 
 
 class Picture(Options):
-    """Where the picture goes."""
+    """The output file of a plot."""
 
     out: Annotated[
         Path,
@@ -1412,7 +1428,7 @@ def _files_of(path: Path, names: list[str]) -> dict[str, Path]:
 
 
 class Challenge(Store):
-    """A challenge, and its rule, which the ledger keeps from the first batch on."""
+    """A challenge, and its rule, which the ledger stores with the first batch."""
 
     name: Annotated[str, option("--name", "Name of the challenge.", _LEDGER, "NAME")] = "challenge"
     measure: Annotated[
@@ -1440,11 +1456,11 @@ class Challenge(Store):
     ] = None
     planned: Annotated[
         int | None,
-        option("--planned", "Largest number of examples in the challenge.", _LEDGER, "N"),
+        option("--planned", "Planned maximum number of examples in the challenge.", _LEDGER, "N"),
     ] = None
 
     def rule(self) -> dict[str, Any]:
-        """Return what the command line says of the rule: prob of monitor.toml is of intervals."""
+        """Return the rule on the command line, because prob in monitor.toml is for intervals."""
         rule = self.keywords("measure", "margin", "prob", "planned")
         return {name: rule[name] for name in self.on_command_line() & {*rule}}
 
@@ -1459,7 +1475,7 @@ class ChallengeBatch(BatchClasses, Batch):
         ),
     ] = None
     batch_id: Annotated[
-        str | None, option("--batch", "Name of the batch, used once.", _COLUMNS, "NAME")
+        str | None, option("--batch", "Unique name of the batch.", _COLUMNS, "NAME")
     ] = None
     champion: Annotated[
         str, option("--champion", "Column of predictions from the champion.", _COLUMNS, "COLUMN")
@@ -1512,7 +1528,7 @@ def challenge(
 
 
 class Hooks(Options):
-    """To whom alarms are handed over."""
+    """The receivers of messages, and their format."""
 
     command: Annotated[
         list[str] | None,
@@ -1531,7 +1547,7 @@ class Hooks(Options):
         str | None,
         option(
             "--secret",
-            "Secret that signs posted messages. Set it in the environment.",
+            "Secret for signing posted messages. Set it in the environment.",
             _HOOKS,
             "TEXT",
             envvar="BAYESCM_HOOK_SECRET",
@@ -1553,7 +1569,7 @@ class Hooks(Options):
 
 
 class Pages(Output):
-    """How the list of pages is printed."""
+    """How the table of messages is printed."""
 
     style: Annotated[
         Format, option("--table", "Format of the printed table of messages.", OUTPUT)
@@ -1589,7 +1605,7 @@ def notify(
         )
     since, dry_run, improvements = rules.since, hooks.dry_run, hooks.improvements
     asked: dict[str, Any] = {"since": since, "dry_run": dry_run, "improvements": improvements}
-    every = list(_of_each(source, [memory, rules]))  # what cannot be asked is refused first
+    every = list(_of_each(source, [memory, rules]))  # raises any errors before messages are sent
     rules.refuse_unread(later=output)
     sent = {}
     for name, monitor, limits in every:
@@ -1605,7 +1621,7 @@ def notify(
 
 
 class Server(Options):
-    """Where the dashboard listens, and who may change something."""
+    """The address of the dashboard, and access to it."""
 
     host: Annotated[
         str,
@@ -1636,7 +1652,7 @@ class Server(Options):
 
 @command()
 def serve(source: Store, server: Server, memory: Memory, rules: Rules, interval: Interval) -> None:
-    """Serve a dashboard of classifiers, alarms and challenges, with /metrics."""
+    """Serve a dashboard of classifiers, alarms and challenges, and metrics at /metrics."""
     from bayescm.online import serve
     from bayescm.online.ledger import Ledger
 
@@ -1687,12 +1703,14 @@ def verify(source: Store, output: Output) -> int:
 class NewFile(Options):
     """The file of a copy."""
 
-    path: Annotated[Path, typer.Argument(help="New file, which is itself a ledger.")]
+    path: Annotated[
+        Path, typer.Argument(help="New file for the copy. The copy is itself a ledger.")
+    ]
 
 
 @command()
 def backup(source: Store, copy: NewFile) -> None:
-    """Copy the ledger in its current state, also while others write to it."""
+    """Copy the ledger in its current state, even while other programs write to it."""
     from bayescm.online import backup
 
     table = backup(source.store, copy.path)
@@ -1737,7 +1755,7 @@ class Period(Options):
 
 @command()
 def roll_up(source: Store, copy: NewFile, period: Period) -> None:
-    """Write a new ledger with the early batches summed. The old one is unchanged."""
+    """Write a new ledger in which early batches are summed. The old ledger is not changed."""
     from bayescm.online import roll_up
 
     table = roll_up(source.store, copy.path, **period.keywords())

@@ -1,5 +1,5 @@
 """
-Read ``monitor.toml``, the settings of a monitor that all commands share.
+The file ``monitor.toml``, with the settings of a monitor for all commands.
 
 The option ``--config`` names the file. The default is the file in the working directory. Its values
 replace the defaults of options. Options on the command line and in the environment take precedence
@@ -28,8 +28,8 @@ _VOTES = ("left", "right", "winner", "ordered")
 _NUMBERS = ("forgetting", "window", "rate", "reference", "prob")
 _FLAGS = ("allow_empty", "log", "lower_is_better", "ordered", "improvements")
 _LIMITS = ("floor", "tolerance")  # tables of measures and numbers
-_HOOKS = ("command", "url", "log", "format", "improvements")  # of the table [notify]
-TABLES = "classifiers"  # of which each is of one classifier
+_HOOKS = ("command", "url", "log", "format", "improvements")  # keys of the table [notify]
+TABLES = "classifiers"  # tables with settings of single classifiers
 _KEYS = (
     *("store", *_TEXTS, *_SCORES, *_RATED, *_VOTES, *_NUMBERS),
     *("measures", "concentration", *_LIMITS),
@@ -41,7 +41,7 @@ _OF_ALL = ("store", "classifier", "prob", "kind", "notify", TABLES)
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Make the values of the file the defaults of the options of a command; return the file."""
+    """Use the values in the file as default values of the options, and return the file."""
     file = config_file(path)
     if file is not None:
         context.default_map = defaults(file)
@@ -49,7 +49,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def config_file(path: Path | None) -> Path | None:
-    """Return the file that is named, or that of the working directory, or None."""
+    """Return the given file, or the file in the working directory, or None if there is none."""
     file = Path(NAME) if path is None else path
     if file.is_file():
         return file
@@ -60,23 +60,23 @@ def config_file(path: Path | None) -> Path | None:
 
 def defaults(file: Path) -> dict[str, Any]:
     """
-    Return what a file says of all classifiers, by the keywords of the options.
+    Return the settings for all classifiers in a file, by the keywords of the options.
 
     Raises
     ------
     ValueError
-        If it is no TOML, has a key that is not known, or a value of another kind.
+        If the file is not valid TOML, or contains an unknown key or a value of the wrong type.
     """
     return _read(file)[0]
 
 
 def tables(file: Path | None) -> dict[str, dict[str, Any]]:
-    """Return what a file says of single classifiers, by their names."""
+    """Return the settings for single classifiers in a file, by classifier."""
     return {} if file is None else _read(file)[1]
 
 
 def names_of(file: Path | None) -> set[str]:
-    """Return the names of the classifiers that a file speaks of."""
+    """Return the names of the classifiers that a file mentions."""
     if file is None:
         return set()
     of_all, of_single = _read(file)
@@ -84,7 +84,7 @@ def names_of(file: Path | None) -> set[str]:
 
 
 def _read(file):
-    """Return the values of a file for all classifiers, and for single ones."""
+    """Return the settings in a file for all classifiers, and for single classifiers."""
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
@@ -127,7 +127,7 @@ def _check(file, name, value, is_right, allowed):
 
 
 def _value(file, name, value):
-    """Return a value as the command line would write it."""
+    """Return a value in the form in which it is written on the command line."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in _LIMITS:
         is_right = isinstance(value, Mapping) and all(
@@ -157,7 +157,7 @@ def _value(file, name, value):
         _check(file, name, value, isinstance(value, bool), "true or false")
     elif name in _NUMBERS:
         _check(file, name, value, is_number, "a number")
-    elif name in ("positive", "season"):  # of labels that are numbers too
+    elif name in ("positive", "season"):  # labels and seasons may be numbers
         allowed = "a label" if name == "positive" else "a number of batches, or weekday"
         _check(file, name, value, is_number or isinstance(value, str), allowed)
         return str(value)
@@ -167,6 +167,6 @@ def _value(file, name, value):
 
 
 def _beside(file, store):
-    """Return an address, the name of a file as it is from the folder of the configuration."""
+    """Return the address of a store. File names are relative to the configuration file."""
     is_file = "://" not in store and not re.match(r"\w+\s*=", store)
     return str(file.parent / store) if is_file else store

@@ -1,22 +1,22 @@
 """
-The options of the commands: how a command declares them, and every option that commands share.
+Options of the commands: how commands declare them, and the options that commands share.
 
-A *group* is a dataclass, of which every field is one option::
+A *group* is a dataclass in which every field is one option::
 
     class Interval(Options):
-        prob: Annotated[float, option("--prob", "Its probability.", QUESTION)] = 0.95
+        prob: Annotated[float, option("--prob", "Probability.", QUESTION)] = 0.95
 
-A field has the name of the keyword of the library, its annotation is what Typer needs to know of
-the option, and groups are put together by inheritance. A *command* is a function of groups, which
-``@command`` expands into the signature that Typer reads::
+A field is named after a keyword of the library, and its annotation describes the option to Typer.
+Groups are combined by inheritance. A *command* is a function of groups, which ``@command`` expands
+into the signature that Typer reads::
 
     @command("bayescm interval --tp 65 --fn 15 --fp 35 --tn 30")
     def interval(columns: Evidence, interval: Interval, output: TableOutput) -> None: ...
 
-**An option without effect is an error.** Many options belong with others: ``--gold`` means nothing
-without ``--raters``. A group notes which of its fields are read. What stands on the command line,
-and was not read when the command has computed, had no effect: it is refused by name, before
-anything is printed or written. A command therefore reads an option only where it uses it.
+**An option without effect is an error.** Many options require others: ``--gold`` has no effect
+without ``--raters``. A group records which of its fields are read. If an option on the command line
+has not been read by the end of the computation, it had no effect, and an error names it before
+anything is printed or written. Commands must therefore read options only where they use them.
 """
 
 import ast
@@ -37,23 +37,23 @@ from bayescm.validate import arguments_in, fail, message_of
 
 
 class BelongsWith(str):
-    """In the annotation of an option: what it has an effect with, for the message."""
+    """Annotation of an option with the options or data that it requires, for the error message."""
 
 
 class Invocation:
-    """Which options stand on the command line, and which of them were read."""
+    """Options on the command line, with a record of which of them were read."""
 
     def __init__(self, options: Mapping[str, str], reasons: Mapping[str, str], names: list[str]):
         self.options, self.reasons, self.names = options, reasons, names
         self.read: set[str] = set()
 
     def refuse_unread(self, later: Iterable[str] = ()) -> None:
-        """Raise an error if an option was passed, and nothing has read or will read it."""
+        """Raise an error if an option was passed, but is not read before or later."""
         unread = [name for name in self.names if name not in self.read and name not in later]
         self.refuse(unread, [name for name in self.names if name in self.read])
 
     def refuse(self, unread: list[str], read: list[str]) -> None:
-        """Raise an error if there are options without effect, beside others that have one."""
+        """Raise an error if there are unread options, which mentions the options that were read."""
         if not unread:
             return
         read_options = [self.options[name] for name in read]
@@ -69,7 +69,7 @@ class Invocation:
 
 @dataclass_transform(kw_only_default=True)
 class Options:
-    """A group of options: a dataclass that notes which of its fields are read."""
+    """Group of options: a dataclass that records which of its fields are read."""
 
     _invocation = Invocation({}, {}, [])
 
@@ -82,7 +82,7 @@ class Options:
         return super().__getattribute__(name)
 
     def keywords(self, *names: str) -> dict[str, Any]:
-        """Return what was asked for, by keyword: of all fields, or of those named that it has."""
+        """Return the options that are set, by keyword, or those of them with the given names."""
         options = [field.name for field in fields(self)]  # type: ignore[arg-type]
         values = {name: getattr(self, name) for name in names or options if name in options}
         return {
@@ -92,7 +92,7 @@ class Options:
         }
 
     def get(self, name: str) -> Any:
-        """Return the value of an option, None where the group has no such option."""
+        """Return the value of an option, or None if it is not set or the group does not have it."""
         return self.keywords(name).get(name)
 
     def has(self, name: str) -> bool:
@@ -104,11 +104,11 @@ class Options:
         return [field.name for field in fields(self)]  # type: ignore[arg-type]
 
     def on_command_line(self) -> set[str]:
-        """Return the fields that stand on the command line, without reading them."""
+        """Return the fields of this group that are on the command line, without reading them."""
         return {*self._invocation.names} & {field.name for field in fields(self)}  # type: ignore[arg-type]
 
     def with_defaults(self, values: Mapping[str, Any]) -> Self:
-        """Return the group with values for those of its fields that the command line lacks."""
+        """Return a copy of the group with values for fields that are not on the command line."""
         group = copy.copy(self)
         names = {field.name for field in fields(self)} - self.on_command_line()  # type: ignore[arg-type]
         for name in names & {*values}:
@@ -116,27 +116,27 @@ class Options:
         return group
 
     def fill(self, values: Mapping[str, Any]) -> None:
-        """Set the fields that the command line leaves open."""
+        """Set the given fields if their values are None."""
         for name, value in values.items():
             if vars(self).get(name, ...) is None:
                 setattr(self, name, value)
 
     def passed(self) -> set[str]:
-        """Return the names of the fields that are on the command line, without reading them."""
+        """Return the names of all options on the command line, without reading them."""
         return {*self._invocation.names}
 
     def written(self, name: str) -> str:
-        """Return the option of a field as the user wrote it, or by its field's name."""
+        """Return the declared option of a field, or an option named after the field."""
         return self._invocation.options.get(name, f"--{name.replace('_', '-')}")
 
     def refuse(self, names: Iterable[str], beside: Iterable[str]) -> None:
-        """Raise an error if options of some names were passed, which others give no effect."""
+        """Raise an error if options were passed that have no effect in combination with others."""
         passed, unread = self._invocation.names, set(names) - self._invocation.read
         with_effect = [name for name in passed if name in {*beside}]
         self._invocation.refuse([name for name in passed if name in unread], with_effect)
 
     def refuse_unread(self, later: "Options | None" = None) -> None:
-        """Raise where an option had no effect, before writing; a group may be read later."""
+        """Raise an error if an option had no effect, except for options in the group ``later``."""
         names = () if later is None else [field.name for field in fields(later)]  # type: ignore[arg-type]
         self._invocation.refuse_unread(names)
 
@@ -154,7 +154,7 @@ def option(names: str, help: str, panel: str, metavar: str | None = None, **more
 
 
 def command(*examples: str) -> Callable[[Callable[..., int | None]], Callable[..., int | None]]:
-    """Return the decorator that makes a command; examples are at the end of its help."""
+    """Return the decorator that makes a command, with examples at the end of its help."""
 
     def decorate(function: Callable[..., int | None]) -> Callable[..., int | None]:
         made: Any = _made_command(function)
@@ -165,7 +165,7 @@ def command(*examples: str) -> Callable[[Callable[..., int | None]], Callable[..
 
 
 def _made_command(function):
-    """Return a command made of a function whose parameters are groups of options."""
+    """Return the command for a function whose parameters are groups of options."""
     groups = {name: kind for name, kind in get_type_hints(function).items() if name != "return"}
     all_fields = {field.name: field for group in groups.values() for field in fields(group)}
     if len(all_fields) < sum(len(fields(group)) for group in groups.values()):
@@ -178,7 +178,7 @@ def _made_command(function):
         if isinstance(note, BelongsWith)
     }
 
-    # An eager option has had its effect before the command is called.
+    # Eager options have had their effect before the command is called.
     eager = {
         name
         for name, field in all_fields.items()
@@ -213,19 +213,19 @@ def _made_command(function):
 
 
 def _hide_type_of_flag(field):
-    """Let the help show no type for an option without a value."""
+    """Hide the type of an option without a value in the help."""
     for info in field.type.__metadata__:
         if isinstance(info, OptionInfo) and isinstance(field.default, bool):
             info.metavar = " "
 
 
 def _on_command_line(context, name):
-    """Return whether an option stands on the command line; the environment is not refused."""
+    """Return whether an option is on the command line, and not only in the environment."""
     return context.get_parameter_source(name).name == "COMMANDLINE"
 
 
 def _option(field):
-    """Return what an option is called on the command line, and an argument in the help."""
+    """Return the name of an option on the command line, or of an argument in the help."""
     (info,) = (i for i in field.type.__metadata__ if isinstance(i, ParameterInfo))
     return info.default if isinstance(info, OptionInfo) else field.name.upper()
 
@@ -235,7 +235,7 @@ def _listed(options):
     return f"{', '.join(first)} and {last}" if first else last
 
 
-# The options that stand for the evidence which a function of the library makes.
+# Options that correspond to the functions of the library that construct evidence.
 _OPTIONS_OF_FUNCTIONS = {
     "from_cells": "--tp, --fn, --fp and --tn",
     "from_matrix": "--matrix",
@@ -256,15 +256,16 @@ _OPTIONS_OF_FUNCTIONS = {
 
 def message_in_options(problem: Any, options: Mapping[str, str]) -> str:
     """
-    Return the message of an error or a warning with options in the place of arguments.
+    Return the message of an error or a warning, with options in place of keywords.
 
     Parameters
     ----------
     problem : Exception
-        One that `bayescm.validate.fail` built has parts; the text of any other stays as it is.
+        Errors built by `bayescm.validate.fail` consist of parts. The text of other errors is
+        returned unchanged.
     options : mapping of str to str
-        The option of each keyword of the library. Alternatives that need another keyword are left
-        out.
+        Option for each keyword of the library. Advice that needs other keywords is left out, unless
+        there is no other advice.
     """
     if not hasattr(problem, "advice"):
         return str(problem)
@@ -281,7 +282,7 @@ def _is_possible(text, options):
 
 def in_options(text: str, options: Mapping[str, str]) -> str:
     """
-    Return a text whose arguments, in backticks, are written as options.
+    Return a text in which the arguments in backticks are replaced by options.
 
     Examples
     --------
@@ -311,7 +312,7 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
 
 
 def _argument_as_option(argument, options):
-    """Return an argument such as ``prob=0.95`` as an option; what has no option stays as it is."""
+    """Return an argument such as ``prob=0.95`` as an option, or unchanged if there is no option."""
     function, _, inside = argument.partition("(")
     if function.startswith("from_"):
         keyword = inside.partition("..., ")[2].removesuffix(")")
@@ -320,7 +321,7 @@ def _argument_as_option(argument, options):
         return _argument_as_option(keyword, options)
     name, _, value = argument.partition("=")
     value = value.partition(" to from_")[0]
-    if name == "by" and value.startswith("{"):  # a dim and its column
+    if name == "by" and value.startswith("{"):  # a dimension and its column
         dim = value[1:].partition(":")[0].strip("'\"")
         return options.get(dim, options.get(name, argument))
     if name not in options:
@@ -329,7 +330,7 @@ def _argument_as_option(argument, options):
 
 
 def _as_words(value):
-    """Return the values of an option as the command line has them, from those of a keyword."""
+    """Convert the value of a keyword to the values of an option on the command line."""
     try:
         literal = ast.literal_eval(value)
     except (ValueError, SyntaxError):  # an expression, or nothing
@@ -347,7 +348,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 def check_picture(path: Path | None) -> Path | None:
-    """Refuse an unknown ending or a missing folder before any work is done."""
+    """Raise an error for an unsupported file type or a missing folder before any computation."""
     if path is None:
         return None
     path = Path(path)
@@ -418,24 +419,26 @@ class NextTestSet(Estimand):
 
     n: Annotated[
         int | None,
-        option("--n", "Size of the next test set. Needs --of predictive.", QUESTION, "N"),
+        option(
+            "--n", "Number of examples in the next test set. Needs --of predictive.", QUESTION, "N"
+        ),
         BelongsWith("--of predictive"),
     ] = None
 
     def keywords(self, *names: str) -> dict[str, Any]:
-        """Return what was asked for, the size of the next test set only with ``predictive``."""
+        """Return the options that are set, including ``n`` only if the estimand is predictive."""
         all_names = names or ("model", "of", "n")
         return super().keywords(*(n for n in all_names if n != "n" or self.of == "predictive"))
 
 
 class Contrast(Options):
-    """The differences of a comparison that count, and its reference."""
+    """Range of negligible differences in a comparison, and the reference system."""
 
     rope: Annotated[
         str,
         option(
             "--rope",
-            "Range of differences treated as equivalent: 0.01 for ±0.01, or LOW,HIGH.",
+            "Range of differences that are negligible in practice: 0.01 for ±0.01, or LOW,HIGH.",
             QUESTION,
             "WIDTH",
         ),
@@ -451,7 +454,7 @@ class Contrast(Options):
     ] = None
 
     def ends(self) -> float | tuple[float, ...]:
-        """Return the rope as one number, or its two ends; the library checks them."""
+        """Return the rope as one number or two ends, which the library validates."""
         try:
             numbers = tuple(float(end) for end in self.rope.split(","))
         except ValueError:
@@ -462,15 +465,15 @@ class Contrast(Options):
 
 
 class Probability(Options):
-    """The mass of an interval."""
+    """The probability of an interval."""
 
-    prob: Annotated[float, option("--prob", "Probability of the interval.", QUESTION, "SHARE")] = (
-        0.95
-    )
+    prob: Annotated[
+        float, option("--prob", "Posterior probability of the interval.", QUESTION, "SHARE")
+    ] = 0.95
 
 
 class Interval(Probability):
-    """The mass and the kind of an interval."""
+    """The probability and the kind of an interval."""
 
     kind: Annotated[
         Literal["hdi", "eti"],
@@ -499,8 +502,8 @@ class PriorAndLabelErrors(Prior):
         list[str] | None,
         option(
             "--label-error",
-            "Error rate of the labels: 0.05, 2,38 for Beta(2, 38), or sick=0.05 for one class. "
-            "Repeat for several.",
+            "Error rate of the labels, e.g. 0.05, or 2,38 for Beta(2, 38). For a single "
+            "class, e.g. sick=0.05. Repeat for several.",
             MODEL,
             "RATE",
         ),
@@ -554,14 +557,14 @@ class SafeOutput(Output):
     safe_csv: Annotated[
         bool,
         option(
-            "--safe-csv", "Put a ' before cells that a spreadsheet would read as formulas.", OUTPUT
+            "--safe-csv", "Put ' before text that a spreadsheet would read as a formula.", OUTPUT
         ),
         BelongsWith("--format csv"),
     ] = False
 
 
 class Plot(Options):
-    """A figure in addition to the table."""
+    """A plot in addition to the table."""
 
     plot: Annotated[
         Path | None,
@@ -576,4 +579,4 @@ class Plot(Options):
 
 
 class TableAndPlot(SafeOutput, Plot):
-    """How a table is printed, and where its figure goes."""
+    """How a table is printed, and the file of its plot."""

@@ -1,4 +1,4 @@
-"""What the commands print: what was evaluated, the table for people or programs, a picture."""
+"""Output of the commands: a description of the evidence, a table for people or programs, a plot."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ from rich.table import Table
 from bayescm.answers.tables import decimals, in_text
 from bayescm.cli.options import Format, Output
 
-# People are not shown how much smaller than this a number is.
+# Absolute values below this limit are printed for people as <1e-9.
 _NOTHING = 1e-9
 
 
@@ -37,30 +37,30 @@ def show(
     by_column: bool = False,
 ) -> None:
     """
-    Print the table of a command and write its picture, the last that a command does.
+    Print the table of a command and save its plot, as the last step of the command.
 
-    Options that had no effect are refused before. Programs (``csv``, ``json``) get every digit and
-    no header; people (``table``, ``markdown``) get four significant digits, of an interval none
-    beyond its numerical error, and no character that would steer their terminal. The ``caution`` of
-    the table goes to stderr.
+    Options that had no effect raise an error first. Programs (``csv``, ``json``) get all digits and
+    no header. People (``table``, ``markdown``) get four significant digits, or fewer if the
+    numerical error is larger, and no control characters. The ``caution`` of the table is printed to
+    stderr.
 
     Parameters
     ----------
     frame : DataFrame
     output : Output or str
-        The options of printing, or only the format.
+        Options for printing, or only the format.
     header, closing : str
-        What people read above and below the table.
+        Text above and below a table for people.
     facts : mapping, optional
-        What is the same in all rows, for JSON.
+        Values that are the same in all rows, for JSON.
     picture : callable, optional
         Returns the figure of ``--plot``.
     files : callable, optional
-        Writes what else the command writes.
+        Writes other files of the command.
     hidden : iterable of str
-        Columns that people are not shown.
+        Columns that are left out of a table for people.
     renamed : mapping, optional
-        What people read in the place of the name of a column.
+        New column names in a table for people.
     by_column : bool
         Whether all rows of a column have the same number of decimals.
     """
@@ -99,7 +99,7 @@ def show(
 
 
 def _with_infinities(column):
-    """Write infinite numbers as texts, since JSON has none and its null stands for undefined."""
+    """Convert infinity to strings, because JSON does not support it and null means undefined."""
     if column.dtype.kind != "f" or not np.isinf(column).any():
         return column
     text = np.where(column > 0, "Infinity", "-Infinity")
@@ -107,7 +107,7 @@ def _with_infinities(column):
 
 
 def note(text: str) -> None:
-    """Print a remark on the error stream, which leaves the output to programs."""
+    """Print a remark to stderr, because programs may read stdout."""
     print(f"bayescm: {printable(text)}", file=sys.stderr)
 
 
@@ -124,15 +124,15 @@ def say_table(
     by_column: bool = False,
 ) -> None:
     """
-    Print a table for people, but for some of its columns.
+    Print a table for people, without the hidden columns.
 
-    Where it is wider than the terminal, texts are broken over lines. Numbers never are: a table
-    whose numbers alone are too wide is printed as it is.
+    If the table is wider than the terminal, text is wrapped between words. Numbers are never
+    wrapped, so a table whose numbers alone are too wide is printed at its full width.
     """
     table = Table(box=box.MARKDOWN if markdown else box.SIMPLE_HEAD)
     shown = frame.drop(columns=list(hidden), errors="ignore")
     texts = in_text(shown, _cell, frame, by_column=by_column)
-    spare = 0  # how much narrower the table becomes by breaking texts between words
+    spare = 0  # by how much wrapping text between words makes the table narrower
     for column in shown.columns:
         numeric = pd.api.types.is_numeric_dtype(shown[column])
         cells = [_cell(column), *texts[column]]
@@ -154,16 +154,16 @@ def say_table(
 
 def console() -> Console:
     """
-    Return where text for people goes; lines are as long as they are.
+    Return the console for people, which does not wrap lines.
 
-    Labels are printed as they are: ``recall[cat]`` is not markup.
+    Labels are printed unchanged: ``recall[cat]`` is not treated as markup.
     """
     return Console(width=1_000_000, soft_wrap=True, markup=False, emoji=False)
 
 
 def printable(text: str) -> str:
     r"""
-    Return text without characters that steer a terminal or turn the direction of writing.
+    Return text with control characters and marks of the writing direction escaped.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def printable(text: str) -> str:
 
 
 def safe_csv(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with a ' before text (names of columns too) that looks like a formula."""
+    """Return a table with a ' before text, including column names, that looks like a formula."""
     return frame.map(_no_formula).rename(columns=_no_formula)
 
 
@@ -189,7 +189,7 @@ def _no_formula(value):
 
 
 def _iso(times):
-    """Write times in UTC as ISO 8601; none where there is none."""
+    """Format UTC times as ISO 8601, with None for missing times."""
     return times.dt.strftime("%Y-%m-%dT%H:%M:%SZ").where(times.notna(), None)
 
 
@@ -200,17 +200,17 @@ def _cell(value, error=np.nan):
 
 
 def _number(value, error):
-    """Return four significant digits, none beyond the error; what is as good as 0 says so."""
+    """Return a number with four significant digits, or fewer if its error is larger."""
     significant = 3 - int(np.floor(np.log10(abs(value)))) if value and np.isfinite(value) else 3
     if (digits := decimals(error, significant)) < significant:
-        return f"{round(value, digits) + 0:.{digits}f}"  # of -0 none
+        return f"{round(value, digits) + 0:.{digits}f}"  # + 0 converts -0 to 0
     if value and abs(value) < _NOTHING:
         return f"{'>-' if value < 0 else '<'}{_NOTHING:.0e}".replace("e-0", "e-")
     return f"{value:.4g}"
 
 
 def save_picture(figure: Any, path: Path) -> None:
-    """Write a figure beside its final name first, so that no half picture is ever left."""
+    """Save a figure to a temporary file first, so that no incomplete file is left behind."""
     from matplotlib import pyplot as plt
 
     from bayescm.evidence.files import atomic_write
@@ -224,13 +224,13 @@ def save_picture(figure: Any, path: Path) -> None:
 
 def rows(columns: Mapping[str, xr.DataArray], dims: Iterable[str] = ()) -> pd.DataFrame:
     """
-    Return labelled arrays as the columns of a table, with a row for each place on their dims.
+    Return labelled arrays as columns of a table, with one row per combination of labels.
 
     Parameters
     ----------
     columns : mapping of str to DataArray
     dims : iterable of str
-        Which dims come first. Those of the arrays are columns before them.
+        Dimensions that come first. Columns with the labels of all dimensions precede the arrays.
     """
     data = xr.Dataset({name: array.reset_coords(drop=True) for name, array in columns.items()})
     order = [dim for dim in dims if dim in data.dims]
@@ -246,7 +246,7 @@ def bounds(interval: xr.DataArray) -> dict[str, xr.DataArray]:
 
 
 def header(evidence: Any, prob: float, kind: str) -> str:
-    """Return one line that says what was evaluated, and the interval."""
+    """Return one line that describes the evidence and the interval."""
     return f"{what_is_evaluated(evidence)}; {prob:.4g} {kind}"
 
 
@@ -324,7 +324,7 @@ def facts(
     concentration: Any = None,
     **asked: Any,
 ) -> dict[str, Any]:
-    """Return what a program needs to know in addition to the numbers, without the prior."""
+    """Return the settings that a program needs in addition to the numbers, except the prior."""
     entry, keywords = _type_of(evidence), {**asked, "of": of or usual_estimand(evidence)}
     if entry.name == "results":
         sizes = evidence.sizes
@@ -348,7 +348,7 @@ def facts(
 
 
 def usual_estimand(evidence: Any) -> str:
-    """Return the estimand of a type of evidence if none is requested."""
+    """Return the default estimand for the type of the evidence."""
     return "population" if _type_of(evidence).name in ITEM_TYPES else "parameter"
 
 
@@ -367,12 +367,12 @@ def _type_of(evidence):
 
 
 def default_measures(evidence: Any) -> list[str]:
-    """Return the measures worth showing first."""
+    """Return the default measures of the evidence."""
     return _type_of(evidence).default_measures(evidence)
 
 
 def _counts(evidence):
-    """Return the counts of one classifier: all of them were tested on the same examples."""
+    """Return the counts of the first classifier, because all were tested on the same examples."""
     from bayescm.evidence.outcomes import matrices_of
 
     if _type_of(evidence).name == "ratings":

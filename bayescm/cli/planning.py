@@ -1,4 +1,4 @@
-"""``bayescm plan``, ``label`` and ``elicit``: what to collect, and what is known before."""
+"""``bayescm plan``, ``label`` and ``elicit``: sample sizes, examples to label, and priors."""
 
 import warnings
 from functools import partial
@@ -25,13 +25,13 @@ DESIGN = "Study design"
 
 
 class Goal(Options):
-    """What the test set is to show: a width, a requirement or a difference."""
+    """The goal of a test set: an interval width, a requirement or a difference."""
 
     measure: Annotated[
         list[str] | None,
         option(
             "--measure -m",
-            "Measure to plan for. Repeat for two with --above. Default: accuracy.",
+            "Measure to plan for. Repeat for two measures with --above. Default: accuracy.",
             QUESTION,
             "NAME",
         ),
@@ -53,7 +53,7 @@ class Goal(Options):
         float | None,
         option(
             "--difference",
-            "Plan a comparison of two classifiers that differ by this much.",
+            "Assumed difference between two classifiers, to plan their comparison.",
             QUESTION,
             "NUMBER",
         ),
@@ -64,7 +64,7 @@ class Goal(Options):
 
 
 class Expected(Options):
-    """What is expected of the classifiers."""
+    """Expected results of the classifiers."""
 
     expect: Annotated[
         list[float] | None,
@@ -80,7 +80,7 @@ class Expected(Options):
         str | None,
         option(
             "--pilot",
-            "Counts of a pilot as TP,FN,FP,TN instead of --expect.",
+            "Counts TP,FN,FP,TN of a pilot study, instead of --expect.",
             DESIGN,
             "TP,FN,FP,TN",
         ),
@@ -90,7 +90,7 @@ class Expected(Options):
         float | None,
         option(
             "--prevalence",
-            "Proportion of positives, to plan in examples instead of positives.",
+            "Proportion of positives, to plan the total number of examples.",
             DESIGN,
             "SHARE",
         ),
@@ -100,7 +100,7 @@ class Expected(Options):
         float,
         option(
             "--agreement",
-            "Proportion of examples that both get right or both get wrong.",
+            "Proportion of examples for which both classifiers are right or both are wrong.",
             DESIGN,
             "SHARE",
         ),
@@ -109,11 +109,16 @@ class Expected(Options):
 
 
 class Certainty(Interval):
-    """How sure the test set is to make of its answer."""
+    """Required certainty of the conclusion."""
 
     level: Annotated[
         float,
-        option("--level", "Required posterior probability of --above.", QUESTION, "SHARE"),
+        option(
+            "--level",
+            "Required posterior probability that the measure exceeds the value of --above.",
+            QUESTION,
+            "SHARE",
+        ),
         BelongsWith("--above"),
     ] = 0.95
     margin: Annotated[
@@ -123,13 +128,18 @@ class Certainty(Interval):
     ] = 0.0
     p_better: Annotated[
         float,
-        option("--p-better", "Required P(better).", QUESTION, "SHARE"),
+        option(
+            "--p-better",
+            "Required posterior probability that a classifier is better.",
+            QUESTION,
+            "SHARE",
+        ),
         BelongsWith("--difference"),
     ] = 0.95
 
 
 class TablePlan(Output, Plot):
-    """How the plan is printed, and where its picture goes."""
+    """How the plan is printed, and the file of its plot."""
 
 
 @command(
@@ -141,9 +151,9 @@ def plan(
     columns: Evidence, goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
 ) -> None:
     """
-    Size of the test set for an interval, a requirement, or a difference of two classifiers.
+    Size of the test set for an interval, a requirement, or a difference between two classifiers.
 
-    With FILE the evidence in the file is a pilot.
+    If FILE is given, it contains the evidence of a pilot study.
     """
     from bayescm import planning
     from bayescm.cli.output import show
@@ -169,7 +179,7 @@ def plan(
             "plan each separately; to show that two measures both exceed a value, pass two "
             "--above, e.g. --above 0.8 --above 0.7",
         )
-    # Of one measure numbers, of two lists of them.
+    # Plans for one measure take single numbers, and plans for two measures take lists.
     if len(measures) == 1:
         keywords |= {
             name: keywords[name][0]
@@ -185,7 +195,9 @@ def plan(
                 "--above needs --expect", ..., "", "pass a plausible value, e.g. --expect 0.9"
             )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the line below the table says it
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # the line below the table contains the same information
             frame = planning.plan_above(measure if len(measures) == 1 else measures, **keywords)
     elif goal.difference is not None:
         keywords |= expected.keywords("agreement") | certainty.keywords("margin", "p_better")
@@ -214,7 +226,7 @@ def plan(
 
 
 def _plan_like(columns, goal, keywords, certainty, output):
-    """Print the plan of a test set of units like those in a file."""
+    """Print the plan for a test set of units like those in a file."""
     from bayescm import planning
     from bayescm.cli import evidence
     from bayescm.cli.output import default_measures, show, what_is_evaluated
@@ -241,7 +253,7 @@ def _plan_like(columns, goal, keywords, certainty, output):
 
 
 def _of_patients(frame, measure):
-    """Say how many of one class a plan in examples needs, and how often a test set has fewer."""
+    """Return a sentence on the required examples of a class, and the probability of fewer."""
     from bayescm.measures import resolve
 
     if "p_too_few" not in frame:
@@ -269,11 +281,11 @@ def _pilot(text):
 
 
 class LabelColumns(Source, Judges, Predictions):
-    """The columns of a file that a judge has seen whole."""
+    """The columns of a file whose examples have all been labelled by a judge."""
 
 
 class Budget(Options):
-    """How many examples people can label, of which measure and where they are attribute_dims."""
+    """The labelling budget, the measure to estimate, and the file for the chosen examples."""
 
     measure: Annotated[
         str, option("--measure -m", "Measure to estimate with the labels.", QUESTION, "NAME")
@@ -289,7 +301,8 @@ class Budget(Options):
         Path | None, option("--out -o", "Output file for the chosen rows (.csv).", OUTPUT, "FILE")
     ] = None
     seed: Annotated[
-        int, option("--seed", "Random seed for choosing examples within a stratum.", QUESTION, "N")
+        int,
+        option("--seed", "Random seed for the choice of examples within strata.", QUESTION, "N"),
     ] = 0
 
 
@@ -298,7 +311,7 @@ class Budget(Options):
     "--budget 50 --out chosen.csv"
 )
 def label(columns: LabelColumns, budget: Budget, interval: Probability, output: SafeOutput) -> None:
-    """Choose the examples to label next among those seen by a judge."""
+    """Choose the next examples to label, among examples with labels from a judge or predictions."""
     from bayescm.cli import evidence
     from bayescm.cli.output import show
     from bayescm.evidence import from_partly_labelled
@@ -328,7 +341,7 @@ def label(columns: LabelColumns, budget: Budget, interval: Probability, output: 
 
 
 def _write_rows(file, selected, out, *, safe):
-    """Write rows of a file as they are, with the column ``row``, their number from 1."""
+    """Write the selected rows of a file, with their numbers from 1 in the column ``row``."""
     from bayescm.cli.output import safe_csv
     from bayescm.evidence.files import File, atomic_write, read_columns
 
@@ -340,25 +353,28 @@ def _write_rows(file, selected, out, *, safe):
 
 
 class PlausibleMeasures(Options):
-    """What is plausible before any data, and how much that is worth."""
+    """Plausible values of measures before any data are seen, and their weight."""
 
     measures: Annotated[
         list[str],
         option(
             "--measure -m",
-            "Plausible value of a measure, e.g. recall=0.65. Repeat for three.",
+            "Plausible value of a measure, e.g. recall=0.65. Repeat for three measures.",
             QUESTION,
             "NAME",
         ),
     ]
     weight: Annotated[
-        float, option("--weight", "Number of examples that this knowledge is worth.", QUESTION, "N")
+        float,
+        option(
+            "--weight", "Weight of this prior knowledge, as a number of examples.", QUESTION, "N"
+        ),
     ]
 
 
 @command("bayescm elicit -m precision=0.6 -m recall=0.65 -m accuracy=0.6 --weight 20")
 def elicit(plausible: PlausibleMeasures, output: Output) -> None:
-    """Prior pseudo-counts of two classes from three plausible measures."""
+    """Prior pseudo-counts for two classes, from plausible values of three measures."""
     import pandas as pd
 
     from bayescm import priors

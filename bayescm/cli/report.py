@@ -1,4 +1,4 @@
-"""``bayescm report``: from a file of predictions, or a monitor, to a page for people to read."""
+"""``bayescm report``: a report on evidence in a file, or on a monitor."""
 
 import copy
 from pathlib import Path
@@ -25,7 +25,7 @@ from bayescm.validate import fail
 MONITOR = "Monitor"
 MONITOR_OR_DATA = "Input columns"
 _FORMATS = {".tex": "latex", ".md": "markdown", ".txt": "text"}
-# Keywords of a report that are not of the evidence and its model.
+# Keywords of a report that do not concern the evidence or its model.
 _OF_REPORT = ("title", "checklist", "interactive", "rope", "scores", "meta_analysis")
 
 
@@ -36,7 +36,7 @@ class Columns(Evidence):
         str | None,
         option(
             "--classifier",
-            "Classifier in the store, or, with --data-set, the column of classifiers.",
+            "Name of a classifier in the store or, with --data-set, the column of classifiers.",
             MONITOR,
             "NAME",
         ),
@@ -46,7 +46,7 @@ class Columns(Evidence):
         list[float] | None,
         option(
             "--threshold",
-            "Threshold of net benefit. Needs --probability. Repeat for several.",
+            "Probability threshold for the net benefit. Needs --probability. Repeat for several.",
             QUESTION,
             "SHARE",
         ),
@@ -55,12 +55,13 @@ class Columns(Evidence):
         ),
     ] = None
     store: Annotated[
-        str | None, option("--store", "Ledger of a monitor, instead of a file.", MONITOR, "LEDGER")
+        str | None,
+        option("--store", "Ledger of a monitor to report on, instead of FILE.", MONITOR, "LEDGER"),
     ] = None
 
 
 class Studies(Covariates):
-    """That groups are studies of a test, and what goes with their differences."""
+    """Whether groups are studies of a test, and the covariates of their differences."""
 
     meta_analysis: Annotated[
         bool,
@@ -74,7 +75,7 @@ class Studies(Covariates):
 
 
 class Document(Options):
-    """The document that is written."""
+    """The document to write."""
 
     out: Annotated[
         Path | None, option("--out -o", "Output file: .html, .md, .tex or .docx.", OUTPUT, "FILE")
@@ -83,7 +84,7 @@ class Document(Options):
         str | None,
         option(
             "--format",
-            "Format of the report if --out is missing: html, md, tex or docx.",
+            "Format of the report if --out is not given: html, md, tex or docx.",
             OUTPUT,
             "FORMAT",
         ),
@@ -92,14 +93,19 @@ class Document(Options):
         str | None,
         option(
             "--checklist",
-            "Reporting guideline whose items are located in the report.",
+            "Reporting guideline. The report lists where it addresses each item of the guideline.",
             OUTPUT,
             "stard|tripod",
         ),
     ] = None
     interactive: Annotated[
         bool,
-        option("--interactive", "Show numbers under the mouse in plots of an HTML report.", OUTPUT),
+        option(
+            "--interactive",
+            "Make the plots of an HTML report interactive, with values shown under the mouse "
+            "pointer.",
+            OUTPUT,
+        ),
     ] = False
     title: Annotated[str | None, option("--title", "Title of the report.", OUTPUT, "TEXT")] = None
     methods: Annotated[
@@ -130,19 +136,25 @@ class Document(Options):
     rope: Annotated[
         float,
         option(
-            "--rope", "Differences smaller than this are treated as negligible.", QUESTION, "NUMBER"
+            "--rope",
+            "Largest absolute difference that is treated as negligible.",
+            QUESTION,
+            "NUMBER",
         ),
         BelongsWith("several classifiers"),
     ] = 0.0
 
 
 class OfMonitor(Forgetting, Rules):
-    """What the batches of a ledger are worth, the rules of their alarms, and the file of these."""
+    """Weights of the batches in a ledger, alarm rules, and the file with these settings."""
 
     config: Annotated[
         Path | None,
         option(
-            "--config", f"TOML file of a monitor. Default: {NAME} with --store.", MONITOR, "FILE"
+            "--config",
+            f"TOML file with the settings of a monitor. Default with --store: {NAME}.",
+            MONITOR,
+            "FILE",
         ),
     ] = None
 
@@ -162,7 +174,7 @@ def report(
     interval: Interval,
     monitored: OfMonitor,
 ) -> None:
-    """Report with tables, sentences and figures: HTML, Markdown, LaTeX or Word."""
+    """Write a report with tables, text and plots in HTML, Markdown, LaTeX or Word format."""
     from bayescm.cli import evidence
     from bayescm.cli.output import say
     from bayescm.reporting.render import check_path
@@ -209,17 +221,17 @@ def write_report(
     data: Any, out: Path, source: Path | None, settings: dict[str, Any], options: Options
 ) -> None:
     """
-    Write a report on evidence, after every option was read.
+    Write a report on evidence, or raise an error if an option had no effect.
 
     Parameters
     ----------
     data : evidence
     out, source : Path
-        The report, and the file of the evidence.
+        Paths of the report and of the evidence.
     settings : dict
         Keywords of `bayescm.report`.
     options : Options
-        Any group of the command.
+        Any group of options of the command.
     """
     from bayescm.cli.output import say
     from bayescm.reporting import report
@@ -257,7 +269,7 @@ def _check_methods(path):
 
 
 def _write_methods(data, settings, path, bib):
-    """Write the methods text of a report, and add its works to a file of BibTeX."""
+    """Write the methods text of a report, and add its references to a BibTeX file."""
     from bayescm.cli.output import say
     from bayescm.evidence.files import atomic_write
     from bayescm.reporting.methods_formats import merged
@@ -277,7 +289,7 @@ def _write_methods(data, settings, path, bib):
 
 
 def _report_of_monitor(columns, document, measures, prior, interval, monitored, out):
-    """Write the report of a classifier of a ledger; return where it is."""
+    """Write the report on a classifier in a ledger, and return its path."""
     from bayescm.online import Ledger
     from bayescm.reporting.monitors import monitor_report
 
@@ -302,7 +314,7 @@ def _report_of_monitor(columns, document, measures, prior, interval, monitored, 
 
 
 def _path(out, style):
-    """Return where to write: what is given, or report with the ending of the format."""
+    """Return the output path, which is by default report with the extension of the format."""
     if out is None:
         return Path(f"report.{style or 'html'}")
     if style is not None and out.suffix != f".{style}":
@@ -312,7 +324,7 @@ def _path(out, style):
 
 
 def _evidence(columns, studies, measures, question, prior, interval) -> tuple[Any, dict[str, Any]]:
-    """Return the evidence that the options name, and the keywords that a report on it has."""
+    """Return the evidence specified by the options, and the keywords that its report accepts."""
     from bayescm.cli import evidence
     from bayescm.cli.output import ITEM_TYPES
 
@@ -326,9 +338,7 @@ def _evidence(columns, studies, measures, question, prior, interval) -> tuple[An
         )
     name = "counts" if columns.file is None else evidence.type_of_options(columns)
     beside: dict[str, Any] = {}
-    if (
-        name == "scores" and columns.predicted
-    ):  # scores of the classifier whose predictions these are
+    if name == "scores" and columns.predicted:  # scores of the classifier that made the predictions
         name, beside = "counts", {"scores": evidence.scores(columns, columns.score)}
     data = evidence.read(columns, name, measures=measures)
     if name == "scores":
@@ -337,8 +347,11 @@ def _evidence(columns, studies, measures, question, prior, interval) -> tuple[An
         return data, question.keywords("of") | interval.keywords("kind")
     if name in ITEM_TYPES:
         return data, measures.keywords() | question.keywords("of") | interval.keywords("kind")
-    if name == "probabilities":  # whose intervals are equal-tailed
-        single_sample = not {"fold", "group", "class"} & {*data, *data.dims}  # has a net benefit
+    if name == "probabilities":  # their intervals are always equal-tailed
+        single_sample = not {"fold", "group", "class"} & {
+            *data,
+            *data.dims,
+        }  # for net benefit
         thresholds = {"thresholds": columns.threshold} if single_sample else {}
         keywords = measures.keywords() | question.keywords() | thresholds
         return data, {name: value for name, value in keywords.items() if value is not None}

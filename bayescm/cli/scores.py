@@ -1,4 +1,4 @@
-"""``bayescm curve``, ``calibration`` and ``decide``: what scores and probabilities are worth."""
+"""``bayescm curve``, ``calibration`` and ``decide``: evaluation of scores and probabilities."""
 
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -21,7 +21,12 @@ from bayescm.validate import fail
 _TWO = ["auc", "calibration_slope", "calibration_intercept", "brier", "ece"]
 _MANY = ["auc_macro", "brier", "ece_macro", "ece_top_label", "ece_full"]
 _SITES = ["calibration_slope", "calibration_intercept", "calibration_in_the_large", "auc", "brier"]
-_ONE_SAMPLE = {"ece", "ece_macro", "ece_top_label", "ece_full"}  # that folds are not
+_ONE_SAMPLE = {
+    "ece",
+    "ece_macro",
+    "ece_top_label",
+    "ece_full",
+}  # measures that need a single sample, without folds
 _THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -30,11 +35,16 @@ class ScoreColumns(Source, Weights, Fold, Scores, Truth):
 
 
 class Curve(Options):
-    """Which curve is asked for."""
+    """The requested curve."""
 
     kind: Annotated[
         Literal["roc", "pr", "threshold"],
-        option("--kind", "ROC, precision-recall, or a measure against the threshold.", QUESTION),
+        option(
+            "--kind",
+            "ROC curve (roc), precision-recall curve (pr), or a measure against the threshold "
+            "(threshold).",
+            QUESTION,
+        ),
     ] = "roc"
     measure: Annotated[
         str,
@@ -43,7 +53,11 @@ class Curve(Options):
     ] = "f1"
     pointwise: Annotated[
         bool,
-        option("--pointwise", "Plot a pointwise band instead of one for the whole curve.", OUTPUT),
+        option(
+            "--pointwise",
+            "Plot a pointwise band instead of a simultaneous band for the whole curve.",
+            OUTPUT,
+        ),
         BelongsWith("--plot"),
     ] = False
 
@@ -59,7 +73,7 @@ def curve(
     interval: Probability,
     output: TableAndPlot,
 ) -> None:
-    """Curves with bands, their areas, and the best threshold, from a file of scores."""
+    """Area under the ROC or precision-recall curve, or best threshold, from a file of scores."""
     from bayescm import curves, plots
     from bayescm.cli import evidence
     from bayescm.cli.output import header, show
@@ -87,7 +101,7 @@ def curve(
 
 
 def _areas(evidence, measure, prob):
-    """Return the area under a curve of each classifier, and the differences of the areas."""
+    """Return the area under a curve for each classifier, and the differences between the areas."""
     import pandas as pd
 
     from bayescm.answers.compare import compare
@@ -120,12 +134,14 @@ class ProbabilityColumns(Source, Group, Fold, Probabilities, Truth):
 
 
 class Calibration(Options):
-    """What is asked of probabilities."""
+    """Questions about probabilities."""
 
     recalibrated: Annotated[
         bool,
         option(
-            "--recalibrated", "Print how much recalibration would improve the scores.", QUESTION
+            "--recalibrated",
+            "Print how much recalibration could improve the Brier score and the log loss.",
+            QUESTION,
         ),
     ] = False
     corp: Annotated[
@@ -149,7 +165,7 @@ def calibration(
     output: TableAndPlot,
 ) -> None:
     """
-    Calibration and proper scores of probabilities, with a plot of the calibration curve.
+    Calibration measures and proper scores of probabilities, and a plot of the calibration curve.
 
     With --group, the results are for the population of sites, a new site and each observed site,
     and the plot shows the first measure by site.
@@ -184,7 +200,7 @@ def calibration(
 
 
 def _check_one_sample(option, evidence):
-    """Refuse groups and folds: a curve and what recalibration gains are of one sample."""
+    """Raise an error for groups or folds, because curves and recalibration need a single sample."""
     for dim in ("group", "fold"):
         if dim in evidence:
             raise fail(
@@ -215,13 +231,14 @@ class DecisionColumns(Source, Probabilities, Truth):
 
 
 class Decision(Options):
-    """From where on to act, what mistakes cost, and which risk is promised."""
+    """Thresholds for action, costs of errors, and the promised risk."""
 
     threshold: Annotated[
         list[float] | None,
         option(
             "--threshold",
-            "Probability from which to act. Repeat for several. Default: 0.1, 0.2, ..., 0.9.",
+            "Probability threshold above which to act. Repeat for several. Default: 0.1, "
+            "0.2, ..., 0.9.",
             QUESTION,
         ),
     ] = None
@@ -250,7 +267,7 @@ def decide(
     interval: Probability,
     output: TableAndPlot,
 ) -> None:
-    """Net benefit of acting on probabilities, expected cost, or coverage."""
+    """Net benefit or expected cost of acting on probabilities, or coverage at a promised risk."""
     from bayescm import plots
     from bayescm.cli import evidence
     from bayescm.cli.output import header, show
@@ -258,7 +275,7 @@ def decide(
 
     data, prob = evidence.read(columns, "probabilities"), interval.prob
     top = header(data, prob, "eti")
-    # A risk is promised of the sample as it was drawn.
+    # A promised risk refers to the prevalence of the sample.
     if question.promise is None and target.prevalence is not None:
         data = at_prevalence(data, target.prevalence)
     if question.promise is not None:
@@ -295,7 +312,7 @@ def _net_benefits(evidence, thresholds, prob):
 
 
 def _costs(evidence, costs, thresholds, prob):
-    """Return the table of expected costs, and the threshold that the costs imply."""
+    """Return the table of expected costs, and the threshold implied by the costs."""
     from bayescm.cli.output import bounds, rows
     from bayescm.curves.decisions import DRAWS_OF_A_TABLE, expected_cost
 
@@ -309,7 +326,7 @@ def _costs(evidence, costs, thresholds, prob):
 
 
 def _risks(evidence, promise, prob):
-    """Return from where on to answer, how many that are and the area, and the assurance."""
+    """Return a table of the threshold for answering, coverage and area, and the assurance."""
     from bayescm.cli.output import bounds, rows
     from bayescm.curves.selective import risk_coverage
 
