@@ -69,7 +69,7 @@ def with_classes_of(tables: xr.DataArray, templates: list[xr.DataArray]) -> list
         used = {name for name in names if table.loc[name].any() or table.loc[:, name].any()}
         fitting = [place for place, labels in enumerate(by_text) if used <= {*labels}]
         if not fitting:
-            raise ValueError(f"no classes with {used}")  # the caller raises another error
+            raise ValueError(f"no classes with {used}")  # the caller raises the first error
         labels = list(by_text[fitting[0]])
         cells = table.reindex(actual=labels, predicted=labels, fill_value=0).values
         at = table["at"].item() if "at" in table.coords else None

@@ -951,7 +951,7 @@ class ManyBatches(Options):
 def import_(
     source: Classifier, columns: Predictions, batches: ManyBatches, beginning: NewName
 ) -> None:
-    """Record many batches from one file, with rows of examples or of TP, FN, FP and TN."""
+    """Record many batches from one file, with one row per example or one row per batch."""
     from bayescm.cli import many_batches
     from bayescm.online.ledger import Ledger
     from bayescm.online.monitor import Monitor

@@ -48,12 +48,12 @@ class Invocation:
         self.read: set[str] = set()
 
     def refuse_unread(self, later: Iterable[str] = ()) -> None:
-        """Raise an error if an option was passed, but is not read before or later."""
+        """Raise an error if a passed option has not been read, and will not be read later."""
         unread = [name for name in self.names if name not in self.read and name not in later]
         self.refuse(unread, [name for name in self.names if name in self.read])
 
     def refuse(self, unread: list[str], read: list[str]) -> None:
-        """Raise an error if there are unread options, which mentions the options that were read."""
+        """Raise an error if options are unread. The message mentions the options that were read."""
         if not unread:
             return
         read_options = [self.options[name] for name in read]

@@ -311,7 +311,7 @@ class Budget(Options):
     "--budget 50 --out chosen.csv"
 )
 def label(columns: LabelColumns, budget: Budget, interval: Probability, output: SafeOutput) -> None:
-    """Choose the next examples to label, among examples with labels from a judge or predictions."""
+    """Choose the next examples to label, given predictions or the labels of a judge."""
     from bayescm.cli import evidence
     from bayescm.cli.output import show
     from bayescm.evidence import from_partly_labelled

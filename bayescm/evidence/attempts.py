@@ -374,7 +374,7 @@ def _pass_or_fail(values, passing):
 
 
 def _grades(passing):
-    """Return the grades that count as correct, or raise an error for a string."""
+    """Return the grades that are treated as correct, or raise an error for a string."""
     if isinstance(passing, str) or not isinstance(passing, Iterable):
         todo = f"pass `passing=[{passing!r}]`"
         raise fail("`passing` must be a sequence of grades", passing, "", todo, TypeError)

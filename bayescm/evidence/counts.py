@@ -408,8 +408,8 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
     Returns
     -------
     DataArray, dims (..., actual, predicted)
-        Integer counts (float64 if ``fractional``), with the same labels in the same order on both
-        dimensions. With two classes, the positive one is last.
+        Counts of type int64 if all are integers, otherwise float64, with the same labels in the
+        same order on both dimensions. With two classes, the positive one is last.
 
     Raises
     ------

@@ -280,7 +280,7 @@ def _from_studies(file, labels, positive, classifier):
             what = f"The rows of {file.path.name} were read as studies of one classifier"
             todo = f"pass `classifier={name!r}` if {name} names classifiers"
             warnings.warn(Advice(what, todo), stacklevel=3)
-    numbers = list(frame.select_dtypes("number"))  # possible covariates: last, kept
+    numbers = list(frame.select_dtypes("number"))  # may be covariates: kept, last choice for names
     ordered = [*(name for name in frame if name not in numbers), *numbers]
     names = next((name for name in ordered if frame[name].is_unique), None)
     if names is not None:
@@ -626,7 +626,7 @@ class File:
             try:
                 self.number_format.numbers(texts[name])
             except NotANumberError as problem:
-                if re.search(r"\d[^\d\sa-zA-Z-]\d|\d\s\d", problem.text):  # with a separator
+                if re.search(r"\d[^\d\sa-zA-Z-]\d|\d\s\d", problem.text):  # has a separator
                     raise problem.refusal(self.path.name) from None
 
     def warn_of_points(self, names: Sequence[str], *, only_beside_hundreds: bool = False) -> None:
@@ -744,7 +744,7 @@ def _check_text(path):
 # Files on the web
 
 
-_ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/{1,2}(?=[^/])")  # Path removes one slash
+_ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/{1,2}(?=[^/])")  # `Path` removes one slash
 
 _SECONDS = 60  # time-out of a download in seconds
 

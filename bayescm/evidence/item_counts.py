@@ -65,7 +65,7 @@ def from_item_counts(
     item : array_like, shape (n,), optional
         Item labels, which must be distinct.
     group : array_like, shape (n,), optional
-        Cluster of each item, such as the video of an image.
+        Cluster of each item, such as the video that contains an image.
 
     Returns
     -------

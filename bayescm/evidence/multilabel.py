@@ -79,8 +79,8 @@ def from_multilabel(
         Names of the columns of arrays. For DataFrames and label sets, all labels in the desired
         order. By default the names of the columns, the sorted labels that occur, or 0, 1, ...
     group : array_like, shape (n,), optional
-        Cluster of each example, such as the patient of an image. Examples in a cluster are not
-        treated as independent.
+        Cluster of each example, such as the patient shown in an image. Examples in a cluster are
+        not treated as independent.
     by : mapping of str to array_like (n,), optional
         Slices of the examples, e.g. ``{"site": site}``. Results are computed for each slice, along
         a dimension of this name.

@@ -80,8 +80,7 @@ def from_results(
     ------
     ValueError
         If a column, or the name of a data set, classifier or run, is missing. If a run occurs
-        twice, there are fewer than two runs, or ``test_share`` is neither given nor can be
-        inferred.
+        twice, there are fewer than two runs, or ``test_share`` is not given and cannot be inferred.
 
     Examples
     --------

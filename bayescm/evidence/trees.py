@@ -138,7 +138,7 @@ def estimands_by_name(variables: Mapping[str, Sequence[Hashable]]) -> dict[str, 
 
 
 def attribute_dims(tree: xr.DataTree, name: str) -> list[str]:
-    """Return an attribute of a tree that is a list of dimensions: ``uses`` or ``pairs``."""
+    """Return an attribute of a tree that is a list of dimensions, such as ``uses``."""
     return json.loads(tree.attrs.get(name, "[]"))
 
 
