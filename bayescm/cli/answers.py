@@ -37,7 +37,7 @@ def interval(
     output: TableAndPlot,
 ) -> None:
     """
-    Posterior intervals of measures, from a file or from counts.
+    Compute posterior intervals of measures, from a file or from counts.
 
     If --prevalence is repeated, --plot shows the predictive values against the prevalence.
     """
@@ -58,7 +58,7 @@ def summary(
     target: Targets,
     output: TableAndPlot,
 ) -> None:
-    """Table of posterior summaries, from a file with any type of evidence or from counts."""
+    """Summarise posterior distributions, from a file with any type of evidence or from counts."""
     _summary(columns, measures, question, interval, prior, target, output)
 
 
@@ -160,7 +160,7 @@ def prob_above(
     prior: Prior,
     output: SafeOutput,
 ) -> None:
-    """Posterior probability that a measure exceeds a value, from a file or from counts."""
+    """Compute the probability that a measure exceeds a value, from a file or from counts."""
     import pandas as pd
 
     from bayescm.answers.interval import prob_above
@@ -217,7 +217,7 @@ def compare(
     prior: Prior,
     output: TableAndPlot,
 ) -> None:
-    """Differences between systems or groups, with intervals, P(better) and expected loss."""
+    """Compare systems or groups: differences with intervals, P(better) and expected loss."""
     from bayescm.cli import evidence
 
     rope, reference = contrast.ends(), contrast.reference
@@ -286,7 +286,7 @@ def ranks(
     prior: Prior,
     output: TableAndPlot,
 ) -> None:
-    """Ranks of systems: simultaneous rank sets, tiers, P(best) and expected loss."""
+    """Rank systems: simultaneous rank sets, tiers, P(best) and expected loss."""
     from bayescm.cli import evidence
 
     data, keywords = evidence.read(columns, measures=measures), interval.keywords()

@@ -92,7 +92,7 @@ def gap(
     prior: Prior,
     output: SafeOutput,
 ) -> None:
-    """Gap between groups in a measure. Names of fairness metrics in fairlearn are accepted, too."""
+    """Estimate gaps between groups in measures, including the fairness metrics of fairlearn."""
     import pandas as pd
 
     from bayescm.answers.gaps import gap
@@ -259,7 +259,7 @@ class Studies(Covariates):
 def heterogeneity(
     source: StudySource, question: Studies, interval: Interval, output: SafeOutput
 ) -> None:
-    """Heterogeneity (I2) between studies of a diagnostic test, and the effects of covariates."""
+    """Estimate the heterogeneity (I2) between studies of a test, and the effects of covariates."""
     from bayescm.answers.heterogeneity import heterogeneity
     from bayescm.cli.evidence import typical_study
     from bayescm.cli.output import facts, show

@@ -151,7 +151,7 @@ def plan(
     columns: Evidence, goal: Goal, expected: Expected, certainty: Certainty, output: TablePlan
 ) -> None:
     """
-    Size of the test set for an interval, a requirement, or a difference between two classifiers.
+    Plan the size of a test set for an interval, a requirement, or a difference between classifiers.
 
     If FILE is given, it contains the evidence of a pilot study.
     """
@@ -374,7 +374,7 @@ class PlausibleMeasures(Options):
 
 @command("bayescm elicit -m precision=0.6 -m recall=0.65 -m accuracy=0.6 --weight 20")
 def elicit(plausible: PlausibleMeasures, output: Output) -> None:
-    """Prior pseudo-counts for two classes, from plausible values of three measures."""
+    """Convert plausible values of three measures to prior pseudo-counts for two classes."""
     import pandas as pd
 
     from bayescm import priors

@@ -73,7 +73,7 @@ def curve(
     interval: Probability,
     output: TableAndPlot,
 ) -> None:
-    """Area under the ROC or precision-recall curve, or best threshold, from a file of scores."""
+    """Estimate the area under the ROC or precision-recall curve, or find the best threshold."""
     from bayescm import curves, plots
     from bayescm.cli import evidence
     from bayescm.cli.output import header, show
@@ -165,7 +165,7 @@ def calibration(
     output: TableAndPlot,
 ) -> None:
     """
-    Calibration measures and proper scores of probabilities, and a plot of the calibration curve.
+    Evaluate probabilities: calibration measures, proper scores and a plot of the calibration curve.
 
     With --group, the results are for the population of sites, a new site and each observed site,
     and the plot shows the first measure by site.
@@ -267,7 +267,7 @@ def decide(
     interval: Probability,
     output: TableAndPlot,
 ) -> None:
-    """Net benefit or expected cost of acting on probabilities, or coverage at a promised risk."""
+    """Evaluate decisions based on probabilities: net benefit, expected cost or promised risk."""
     from bayescm import plots
     from bayescm.cli import evidence
     from bayescm.cli.output import header, show
