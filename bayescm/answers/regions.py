@@ -124,7 +124,7 @@ def region(
 
 def _posterior_of_two(evidence, measures, question):
     """Return the posterior, two measures with the same dimensions, and the estimand."""
-    allowed = "two measures, both of one class or of the whole matrix"
+    allowed = "exactly two measures, both of one class or of the whole matrix"
     if len(several(measures)) != 2:
         raise fail(f"A region needs {allowed}", measures, "", 'pass ("recall", "precision")')
     posterior, resolved_measures, of = joint_posterior(evidence, measures, question, compared=False)

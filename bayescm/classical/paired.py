@@ -295,6 +295,8 @@ def _right(evidence):
     names = evidence["classifier"].values.tolist()
     if len(names) < 2:
         todo = "name two or more in `from_classifiers`"
-        raise fail("A comparison needs two classifiers on the same examples", names, "", todo)
+        raise fail(
+            "A comparison needs at least two classifiers on the same examples", names, "", todo
+        )
     counts, actual, predicted = arrays(evidence)
     return names, predicted == actual, counts.reshape(-1, counts.shape[-1]).sum(axis=0)

@@ -138,7 +138,7 @@ def _value(file, name, value):
     if name in ("measures", "command", "url"):
         texts = [value] if isinstance(value, str) else value
         is_right = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
-        _check(file, name, value, is_right, "a text, or a list of texts")
+        _check(file, name, value, is_right, "a string, or a list of strings")
         return texts
     if name == "concentration":
         numbers = value if isinstance(value, list) else [value]

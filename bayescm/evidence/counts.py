@@ -111,7 +111,7 @@ def from_cells(
     classes = as_labels(labels)
     if len(classes) != 2:
         todo = "use `from_matrix` for more classes"
-        raise fail("`from_cells` needs two classes", classes.tolist(), "", todo)
+        raise fail("`from_cells` needs exactly two classes", classes.tolist(), "", todo)
     counts = make_counts(table, classes, classes[1], first.dims, dict(first.coords))
     if tn is None:
         return counts.assign_coords({_TRUE_NEGATIVES: "unknown"})
@@ -367,7 +367,7 @@ def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> x
             f"Only some pieces of evidence have the dimension {dim}",
             ...,
             "",
-            "add it to the rest, or choose another dimension",
+            "add it to the other pieces, or choose another dimension",
         )
     if not any(has):
         named = zip(members, names_of(members, dim, names), strict=True)
@@ -387,7 +387,9 @@ def concat_along(members: list[xr.DataArray], dim: str, names: list | None) -> x
         raise fail(f"The dimensions other than {dim} differ: {{}}", problem, "", todo) from None
     if dim in table.indexes and not table.indexes[dim].is_unique:
         doubled = table.indexes[dim][table.indexes[dim].duplicated()].tolist()
-        raise fail(f"The label {{}} occurs twice along {dim}", doubled, "", "rename or drop one")
+        raise fail(
+            f"The label {{}} occurs twice along {dim}", doubled, "", "rename or drop one of them"
+        )
     return table
 
 
@@ -549,7 +551,7 @@ def _check_scalars(evidence, labels):
     if folds is not None and not (
         folds.dtype.kind in "iuf" and folds.item() >= 1 and folds.item() % 1 == 0
     ):
-        todo = "correct it, or drop the coordinate to have it inferred"
+        todo = "correct the coordinate, or drop it to have it inferred"
         raise fail("n_folds must be a whole number of folds, 1 or more", folds.item(), "", todo)
     fixed = coords.get("fixed_totals")
     if fixed is not None and not (fixed.dtype.kind in "biuf" and fixed.item() in (0, 1)):

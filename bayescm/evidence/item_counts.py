@@ -156,7 +156,7 @@ def _table(name, table):
             given = [str(key) for key in table if table[key] is not None]
             todo = f"{suggest(cell, given)} give tp, fp and fn".strip()
             raise fail(f"{name} has no {cell}, only {{}}", given, "", todo)
-        counts = check_counts(table[cell], name=f"a count ({cell})", todo="count whole ones")
+        counts = check_counts(table[cell], name=f"a count ({cell})", todo="pass whole numbers")
         if counts.ndim != 1:
             todo = "pass one number for each item"
             raise fail(f"{cell} must be one column, but its shape is {{}}", counts.shape, "", todo)
@@ -198,7 +198,7 @@ def as_item_counts(evidence: xr.Dataset) -> xr.Dataset:
             raise fail(
                 "Item counts cannot have the dimension {}", sorted(map(str, extra)), "", todo
             )
-        check_counts(evidence[name].values, name=f"a count ({name})", todo="count whole ones")
+        check_counts(evidence[name].values, name=f"a count ({name})", todo="pass whole numbers")
     if not evidence.sizes["item"]:
         raise fail("The evidence contains no items", ..., "", "pass at least one item")
     return evidence.assign({name: evidence[name].transpose(..., "item") for name in CELLS})

@@ -504,8 +504,8 @@ def _judged(evidence, scores, judge, item, system, missing):
     different = set(judge["item"].values.tolist()) != set(score["item"].values.tolist())
     if different or judge.sizes.keys() != score.sizes.keys() or judge.size != score.size:
         raise fail(
-            f"The judge has scores for {dict(judge.sizes)}, but the people's scores are for "
-            f"{dict(score.sizes)}",
+            "The judge and the people have scores of different items or systems; the sizes are "
+            f"{dict(judge.sizes)} and {dict(score.sizes)}",
             ...,
             "",
             "pass the judge's score of every item for each system",

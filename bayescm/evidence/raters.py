@@ -215,7 +215,7 @@ def _columns(raters, predicted):
     names = [name for name, _ in raters_and_classifiers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise fail("The rater {} is named twice", twice, "", "rename one")
+        raise fail("The rater {} is named twice", twice, "", "rename one of them")
     return {name: _column(name, labels_of) for name, labels_of in raters_and_classifiers}
 
 

@@ -981,7 +981,7 @@ def top_label(evidence: xr.Dataset) -> xr.Dataset:
     if "classifier" in evidence.dims:
         got = evidence["classifier"].values.tolist()
         todo = f"select one: evidence.sel(classifier={got[0]!r})"
-        raise fail("The highest probability needs one classifier", got, "", todo)
+        raise fail("The highest probability needs a single classifier", got, "", todo)
     score = evidence["score"]
     right = score["class"].values[score.values.argmax(axis=-1)] == evidence["actual"].values
     if right.all() or not right.any():

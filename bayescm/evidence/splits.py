@@ -250,6 +250,6 @@ def slices_of_rows(by, X, y, groups=None):
             "`groups` and `by` cannot be combined",
             ...,
             "",
-            "leave one out: `groups=` keeps examples together, `by=` counts slices",
+            "leave one of them out: `groups=` keeps examples together, `by=` counts slices",
         )
     return {name: axis.values[axis.codes] for name, axis in axes.items()}

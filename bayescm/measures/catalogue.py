@@ -469,7 +469,7 @@ def _weights(name, *weights):
     for weight in weights:
         if not isinstance(weight, (int, float, np.number)) or not 0 <= weight < np.inf:
             raise fail(
-                f"The weight of {name} must be a finite number >= 0", weight, "", "correct it"
+                f"The weight of {name} must be a finite number >= 0", weight, "", "write e.g. 0.5"
             )
     return tuple(float(weight) for weight in weights)
 

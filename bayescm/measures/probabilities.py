@@ -491,7 +491,7 @@ def recalibration(forecasts: Forecasts, *, fixed: bool) -> np.ndarray:
     for odds in log_odds(forecasts.probability):
         if not fixed and np.ptp(odds) == 0:
             raise fail(
-                "A calibration slope needs two distinct forecasts",
+                "A calibration slope needs at least two distinct forecasts",
                 ...,
                 "",
                 "use brier, log_loss or calibration_in_the_large",

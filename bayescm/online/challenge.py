@@ -546,7 +546,7 @@ def pair_table(outcomes: xr.Dataset) -> xr.DataArray:
     names = outcomes["classifier"].values.tolist()
     if len(names) != 2:
         todo = "select them: outcomes.sel(classifier=['champion', 'challenger'])"
-        raise fail("A challenge needs two classifiers", names, "", todo)
+        raise fail("A challenge needs exactly two classifiers", names, "", todo)
     if outcomes["counts"].ndim != 1:
         todo = "sum over the other dimensions, or add each part separately"
         raise fail(

@@ -261,7 +261,7 @@ def _check_new_names(labels, names, renamed, added, after):
             raise fail(what, ..., "", "choose a name that no other class has had")
     kinds = {type(label) for label in after}
     if len(kinds) > 1:
-        todo = "rename all classes at once, or pass a name of the same kind"
+        todo = "rename all classes at once, or pass a name of the same type"
         raise fail(
             "The names of classes would be a mixture of text and numbers: {}",
             [*renamed.values(), *added],

@@ -150,5 +150,5 @@ def check_window(window: int, forgetting: float) -> int:
     """Return the window, or raise an error if it is invalid or combined with forgetting."""
     check_whole("window", window, 1, "batches", 20)
     if forgetting != 1:
-        raise fail("`window` and forgetting cannot be combined", ..., "", "leave one out")
+        raise fail("`window` and `forgetting` cannot be combined", ..., "", "leave one of them out")
     return int(window)

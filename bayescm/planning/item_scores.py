@@ -229,7 +229,7 @@ def _pilot(pilot, paired):
         )
     if paired and len(score) != 2:
         raise fail(
-            "A difference needs two systems; the pilot has {}",
+            "A difference needs exactly two systems; the pilot has {}",
             len(score),
             "",
             "pass the scores of two systems, or pass `width`",

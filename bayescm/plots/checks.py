@@ -98,7 +98,7 @@ def plot_predictive(
 def _cells(fitted, group):
     """Return predicted and observed counts with a dimension ``cell``."""
     if not isinstance(fitted, xr.DataTree) or "observed_data" not in fitted.children:
-        todo = "fit whole counts first: fit(counts)"
+        todo = "fit integer counts first: fit(counts)"
         raise fail(
             f"A plot of predictions needs the tree of a fit, not a {type(fitted).__name__}",
             ...,

@@ -666,7 +666,7 @@ def plot_region(
     check_prob(prob)
     if len(several(measures)) != 2:
         todo = 'pass `measures=("recall", "precision")`'
-        raise fail("A region needs two measures", measures, "", todo)
+        raise fail("A region needs exactly two measures", measures, "", todo)
     asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
     asked |= {"model": model, "concentration": concentration, "positive": positive, **keywords}
     outer = region(evidence, (measures[0], measures[1]), prob=prob, **asked)

@@ -362,7 +362,7 @@ def studies_of(counts: xr.DataArray, display_names: DisplayNames) -> tuple[xr.Da
     dims = [dim for dim in counts.dims if dim not in CELLS]
     if len(dims) != 1 or dims[0] in _NO_STUDIES:
         raise fail(
-            f"Studies need one dimension of studies, and {', '.join(CELLS)}; the counts have {{}}",
+            f"The counts need one dimension of studies, and {', '.join(CELLS)}; they have {{}}",
             list(counts.dims),
             "",
             "select along other dimensions, or rename the dimension of studies with counts.rename",

@@ -1063,7 +1063,7 @@ def as_labelled_counts(evidence: Any, *model_dims: str, abstention: bool = False
             f"Confusion matrices must have the shape {allowed}",
             table.shape,
             "",
-            "correct its shape",
+            "reshape the array, with actual classes as rows and predicted classes as columns",
         )
     lead = table.ndim - 2 - len(model_dims)
     dims = [f"batch_{axis}" if lead > 1 else "batch" for axis in range(lead)]

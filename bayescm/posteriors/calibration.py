@@ -223,7 +223,9 @@ class Calibration(OfForecasts):
         values = np.unique(self.probability[classifier])
         if len(values) < _FEWEST_VALUES:
             todo = "use brier, log_loss or calibration_in_the_large"
-            raise fail("A calibration curve needs three distinct forecasts", values, "", todo)
+            raise fail(
+                "A calibration curve needs at least three distinct forecasts", values, "", todo
+            )
         return self._smooth[classifier]
 
     @cached_property

@@ -262,8 +262,8 @@ def _check_halves(halves, posterior):
             halves = halves.sel({dim: names})
     halves = halves.transpose(*dims, *CELLS)
     if (halves.sum(CELLS[1]) == 0).any():
-        todo = "leave the halving out, or use cross_halves"
-        raise fail("A half has no example of a class", ..., "", todo)
+        todo = "leave this halving out, or use cross_halves"
+        raise fail("A half has no example of some class", ..., "", todo)
     return halves
 
 

@@ -382,7 +382,8 @@ class SingleAnswers(SlicedItems):
 
 def _shares_unknown(attempts):
     return fail(
-        f"The distribution of item rates needs two attempts at most items; most have {attempts}",
+        f"The distribution of item rates needs at least two attempts for most items; most have "
+        f"{attempts}",
         ...,
         "",
         'use the mean: bcm.interval(evidence, "mean")',

@@ -110,7 +110,7 @@ def robust_groups(
         )
     if not isinstance(deviation, (int, float, np.number)) or not 0 < deviation < np.inf:
         todo = "pass e.g. `deviation=1.2`"
-        raise fail("`deviation` must be a number > 0", deviation, "", todo)
+        raise fail("`deviation` must be a finite number > 0", deviation, "", todo)
     table, weight, prevalence = groups_and_prior(counts, concentration, spread, prevalence)
     if table.sizes["actual"] != 2:
         raise fail(

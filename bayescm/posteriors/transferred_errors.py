@@ -115,8 +115,8 @@ def transferred_errors(
                 "No example of class {} is labelled, so its errors are unknown",
                 label,
                 "",
-                "label some, or use `model='partly_labelled'` if the labels are from the same "
-                "population",
+                "label some of its examples, or use `model='partly_labelled'` if the labels are "
+                "from the same population",
             )
     if not unlabelled.sum(-1).all():
         raise fail(

@@ -260,7 +260,7 @@ def sensitivity(
         )
     for group in ("log_prior", "log_likelihood"):
         if group not in tree.children:
-            todo = "fit whole counts with a proper prior (concentration > 0)"
+            todo = "fit integer counts with a proper prior (concentration > 0)"
             raise fail(f"The tree has no group {group}, only {{}}", sorted(tree.children), "", todo)
     draws = measure_cells(tree, measures, positive=positive)
     if set(draws.dims) - {"chain", "draw", "class"}:

@@ -94,7 +94,7 @@ def _two_class_cells(measures: Mapping[str, float]) -> np.ndarray:
     canonical = [measure.canonical for measure in resolved_measures]
     if len(measures) != 3 or len(set(canonical)) != 3:
         todo = "name three that determine the cells, e.g. prevalence, recall and specificity"
-        raise fail("Three different measures are needed", list(measures), "", todo)
+        raise fail("Exactly three different measures are needed", list(measures), "", todo)
     for name, value in measures.items():
         if not np.isscalar(value) or not np.isreal(value) or not np.isfinite(value):
             raise fail(f"{name} must be a finite number", value, "", f"pass {name}=0.8")
@@ -187,7 +187,9 @@ def _class_cells(measures: Mapping[str, Any], labels: Sequence) -> np.ndarray:
     recall = _per_class("recall", values["recall"], labels)
     if abs(prevalence.sum() - 1) > 1e-6:
         total = float(prevalence.sum())
-        raise fail("Prevalences must sum to 1, not to {}", total, "", "divide them by their sum")
+        raise fail(
+            "Prevalences must sum to 1, not to {}", total, "", "divide each prevalence by their sum"
+        )
     error = prevalence * (1 - recall) / (len(labels) - 1)
     return np.diag(prevalence * recall - error) + error[:, None]
 
@@ -264,7 +266,7 @@ def _beta_parameters(name, distribution):
     values = np.asarray(pair, float)
     if values.shape != (2,) or not ((values > 0) & (values < np.inf)).all():
         todo = f"pass e.g. {name}=priors.beta(0.6, 0.8, prob=0.9)"
-        raise fail(f"{name} must be a Beta, or two numbers > 0", distribution, "", todo)
+        raise fail(f"{name} must be a Beta, or two finite numbers > 0", distribution, "", todo)
     return tuple(values.tolist())
 
 

@@ -57,7 +57,7 @@ def test_members_share_a_grid():
 
 @pytest.mark.parametrize("bad", ["f1", ("f1",), ("f1", "recall", "mcc")])
 def test_a_region_is_of_two_measures(bad):
-    with pytest.raises(ValueError, match="A region needs two measures"):
+    with pytest.raises(ValueError, match="A region needs exactly two measures"):
         bcm.answers.region(COUNTS, bad)
 
 

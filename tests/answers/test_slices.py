@@ -107,7 +107,7 @@ def test_an_empty_slice_is_answered_and_not_flagged(slices):
         ({"dim": "site"}, "The evidence has no dimension"),
         ({"dim": []}, "The evidence has no dimension of groups"),
         ({"dim": ("group", "age")}, "crossed_groups needs two or more attributes"),
-        ({"deviation": 0}, "deviation must be a number"),
+        ({"deviation": 0}, "deviation must be a finite number"),
     ],
 )
 def test_what_has_no_meaning_is_refused(slices, keywords, problem):

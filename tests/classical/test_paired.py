@@ -67,7 +67,7 @@ def test_classifiers_are_compared_by_their_answers():
     theirs = peers.cochrans_q(right.T.astype(int))
     ours = cochran_q(evidence).iloc[0]
     assert (ours["statistic"], ours["p_value"]) == pytest.approx((theirs.statistic, theirs.pvalue))
-    with pytest.raises(ValueError, match="A comparison needs two classifiers on the same"):
+    with pytest.raises(ValueError, match="A comparison needs at least two classifiers on the same"):
         mcnemar(bcm.from_classifiers(truth, {"a": answers["a"]}))
     with pytest.raises(ValueError, match="binomial test needs integer counts"):
         mcnemar([[1, 1.5], [2, 3]])

@@ -237,7 +237,7 @@ def test_the_gain_of_recalibration_is_what_recalibration_gains():
 
 def test_one_forecast_for_all_has_no_slope():
     constant = bcm.from_probabilities([0, 1, 1, 0], np.full(4, 0.4))
-    with pytest.raises(ValueError, match="slope needs two distinct forecasts"):
+    with pytest.raises(ValueError, match="slope needs at least two distinct forecasts"):
         bcm.interval(constant, "calibration_slope")
     assert bcm.interval(constant, "calibration_intercept").notnull().all()
 

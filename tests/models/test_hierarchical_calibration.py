@@ -135,7 +135,7 @@ def test_what_cannot_be_said_is_refused(four):
         bcm.models.calibration(four)
     p = [0.2, 0.2, 0.2, 0.2]
     alike = bcm.from_probabilities([0, 1, 0, 1], p, group=list("aabb"))
-    with pytest.raises(ValueError, match="slope needs two distinct forecasts"):
+    with pytest.raises(ValueError, match="slope needs at least two distinct forecasts"):
         bcm.interval(alike, "calibration_slope")
     assert bcm.interval(alike, "brier", draws=200).sizes == {"bound": 2}
     with pytest.raises(ValueError, match="Folds and groups cannot be combined"):

@@ -173,7 +173,7 @@ def test_settings_out_of_range_are_refused(given, message):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda each: each.sel(classifier=["old"]), "A challenge needs two classifiers"),
+        (lambda each: each.sel(classifier=["old"]), "A challenge needs exactly two classifiers"),
         (lambda each: each.expand_dims("group"), "must be a single table"),
         (lambda each: each.assign(counts=each["counts"] * 0), "no examples"),
     ],

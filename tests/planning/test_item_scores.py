@@ -32,7 +32,7 @@ def test_a_difference_takes_as_many_items_as_the_power_of_a_test():
     [
         ({}, "A plan needs exactly one of width"),
         ({"width": 0.1, "difference": 0.1}, "A plan needs exactly one of width"),
-        ({"difference": 0.1}, "difference needs two systems|difference must name two"),
+        ({"difference": 0.1}, "difference needs exactly two systems|difference must name two"),
         ({"width": 0.05, "replications": 3}, "replications"),
     ],
 )

@@ -535,7 +535,7 @@ def test_one_attempt_does_not_tell_how_items_differ(measure, of):
 
 
 def test_one_attempt_is_not_fitted_or_planned_from():
-    with pytest.raises(ValueError, match="distribution of item rates needs two attempts"):
+    with pytest.raises(ValueError, match="distribution of item rates needs at least two attempts"):
         bcm.posteriors.repeated_items(single(30)).variables(10, RNG)
     with pytest.raises(ValueError, match="plan the number of items"):
         bcm.planning.plan_attempts(single(30), "mean")

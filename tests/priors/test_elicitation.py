@@ -77,8 +77,8 @@ def test_elicitation_inverts_any_measures_that_determine_the_cells(names, cells)
             marks=pytest.mark.long,
         ),
         ({"recall": 0.8, "specificity": 0.9, "informedness": 0.7}, "do not determine"),
-        ({"recall": 0.8, "specificity": 0.9}, "Three different measures"),
-        ({"recall": 0.8, "tpr": 0.8, "specificity": 0.9}, "Three different measures"),
+        ({"recall": 0.8, "specificity": 0.9}, "three different measures"),
+        ({"recall": 0.8, "tpr": 0.8, "specificity": 0.9}, "three different measures"),
         (
             {"recall": np.nan, "prevalence": 0.8, "specificity": 0.9},
             "recall must be a finite number",

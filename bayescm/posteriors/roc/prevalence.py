@@ -42,7 +42,7 @@ def prevalence_distribution(evidence, prevalence, classes: int) -> tuple[float |
     if isinstance(prevalence, tuple):
         if len(prevalence) != 2 or not all(0 < number < np.inf for number in prevalence):
             raise fail(
-                "A beta prior for the prevalence must be two numbers > 0",
+                "A beta prior for the prevalence must be two finite numbers > 0",
                 prevalence,
                 "",
                 "pass `prevalence=(0.5, 0.5)`",
