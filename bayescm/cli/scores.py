@@ -267,7 +267,7 @@ def decide(
     interval: Probability,
     output: TableAndPlot,
 ) -> None:
-    """Evaluate decisions based on probabilities: net benefit, expected cost or promised risk."""
+    """Evaluate decisions based on probabilities: net benefit, expected cost or coverage."""
     from bayescm import plots
     from bayescm.cli import evidence
     from bayescm.cli.output import header, show
