@@ -282,7 +282,6 @@ def _check_marginal(name, model):
             return
         if WHY_NO_LOG_LIKELIHOOD in model.attrs:
             _refuse_discounted(name)
-        (name, model.attrs.get("model", "a tree"))
         raise fail(
             f"The fit {name!r} has no marginal likelihood",
             ...,

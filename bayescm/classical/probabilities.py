@@ -216,7 +216,7 @@ def hosmer_lemeshow(
                 "A group has only forecasts of 0 or only forecasts of 1",
                 ...,
                 "",
-                "pass fewer groups, or `clip= to from_probabilities`",
+                "pass fewer groups, or `clip=` to from_probabilities",
             )
         df = len(n) - 2 * fitted
         if df < 1:

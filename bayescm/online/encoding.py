@@ -419,14 +419,14 @@ def _check_patterns(batch, description, facts):
     for name, noun in (("labels", "classes"), ("raters", "raters"), ("systems", "systems")):
         known = facts.get(name, [])
         if unknown := [label for label in batch.attrs.get(name, []) if label not in known]:
-            todo = "begin with a batch that has all of them, under a new name"
+            todo = f"correct the names, or record all {noun} in the first batch under a new name"
             if name == "labels":
-                todo = "correct the labels, or add a class by `change_classes`"
+                todo = "correct the labels, or add a class with `change_classes`"
             raise fail(
                 f"The {noun} {{}} are unknown in the batches of {classifier!r}",
                 unknown,
                 known,
-                "correct the labels, or add a class with `change_classes`",
+                todo,
             )
     label = batch.attrs.get("positive")
     if label not in (None, facts.get("positive")):

@@ -99,11 +99,6 @@ SPANS = tuple(2**power for power in range(10))
 _AGES = np.unique(np.r_[1:17, np.geomspace(16, max(SPANS), 36).astype(int)])
 # Accepted distance of a measure from its value under correct forecasts, on both sides.
 TOLERANCE = {"calibration_in_the_large": 0.02, "calibration_slope": 0.2}
-_FEWEST = 10  # minimum number of examples of each class in recent forecasts
-# Minimum numbers of items. With fewer items, the tails of means are too light
-# (docs/results/item_score_alarms_tails.csv).
-_FEWEST_ITEMS = 20  # on a scale with two ends
-_FEWEST_WITHOUT_ENDS = 100  # on a scale without ends
 _BLOCK = 512  # number of batches tested for a change at once
 # 0.95 quantile of the standard normal distribution. A measure is worse than before a change if its
 # standardised deterioration exceeds this value.

@@ -160,7 +160,7 @@ def plan(
 
         if prevalence is not None:
             raise fail(
-                "`prevalence` has no effect with a pilot of counts",
+                "`prevalence` has no effect with a pilot that is not counts",
                 ...,
                 "",
                 "leave it out: the test sets have the prevalence of the pilot on average",

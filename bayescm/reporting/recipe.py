@@ -900,7 +900,7 @@ class ResultsRecipe(Recipe):
 
     def cautions(self) -> Section:
         """Return the assumptions about data sets and runs."""
-        share = f"{100 * self.evidence['test_share'].item():.3g} %"
+        share = f"{100 * self.evidence['test_share'].item():.3g}%"
         assumed = "The data sets are assumed to be a random sample from their population."
         if self.evidence.sizes["data_set"] == 1:
             assumed = "Results on one data set say nothing about other data sets."

@@ -43,12 +43,12 @@ def check_path(path: str | Path, *, interactive: bool = False) -> Path:
         endings = f"a name ending in {', '.join(RENDERERS)}"
         todo = "rename the file"
         if path.suffix == ".pdf":
-            todo = "write .html, whose pages print well, or .tex and run LaTeX"
+            todo = "use .html, which prints well, or write .tex and run LaTeX"
         raise fail(
             "A report cannot be written as {}",
             path.name,
             endings,
-            "use .html, which prints well, or write .tex and run LaTeX",
+            todo,
         )
     if path.suffix == ".docx":
         _check_extra("docx", "a .docx needs python-docx, which is not installed")
