@@ -1023,7 +1023,7 @@ def typical_study(counts: xr.DataArray, pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
-            raise fail("--typical-study {} must be NAME=VALUE", pair, "", "write e.g. year=2000")
+            raise fail("--covariate {} must be NAME=VALUE", pair, "", "write e.g. year=2000")
         numeric = name in counts.coords and counts[name].dtype.kind in "iuf"
         try:
             values[name] = float(value) if numeric else value

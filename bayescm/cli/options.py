@@ -215,7 +215,7 @@ def _made_command(function):
 def _hide_type_of_flag(field):
     """Hide the type of an option without a value in the help."""
     for info in field.type.__metadata__:
-        if isinstance(info, OptionInfo) and isinstance(field.default, bool):
+        if isinstance(info, OptionInfo) and field.type.__origin__ in (bool, bool | None):
             info.metavar = " "
 
 

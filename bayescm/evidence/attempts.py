@@ -262,7 +262,7 @@ def _table(values, passing, truth):
         if values.dims == ("item",):
             values = values.expand_dims("attempt")
         if set(values.dims) != {"item", "attempt"}:
-            todo = "rename the dimensions: table.rename(question='item', `run='attempt'`)"
+            todo = "rename the dimensions: table.rename(question='item', run='attempt')"
             raise fail(
                 "A table of attempts needs the dimensions 'item' and 'attempt'; it has {}",
                 values.dims,

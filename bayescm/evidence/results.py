@@ -231,7 +231,7 @@ def _long(table, measure, data_set, classifier, runs):
             "A table of results needs columns of numbers",
             got,
             "",
-            "name the column of the scores with `measure=`, or leave `columns` out",
+            "name the column of the scores with `measure=`, or remove the other columns",
         )
     if every:
         value = measure if measure in rest else rest[0]

@@ -1023,7 +1023,7 @@ def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
     """
     evidence = as_scores(evidence)
     if "fold" not in evidence:
-        raise fail("The evidence has no folds", ..., "", "pass `fold= to from_scores`")
+        raise fail("The evidence has no folds", ..., "", "pass `fold=` to from_scores")
     if not ranks:
         return evidence.drop_vars("fold")
     score, fold = evidence["score"], evidence["fold"].values
