@@ -363,6 +363,7 @@ def check_counts(
     TypeError
         If the array is not numeric.
     """
+    name = _capitalized(name) if name.startswith("a ") else name
     array = _numbers(array, name)
     if array.dtype.kind in "iu":
         _refuse(array, array < 0, f"{name} is negative", "whole numbers >= 0")

@@ -240,7 +240,7 @@ def _columns_of(frame, system, columns, truth):
     if system is None:
         return taken.pop("correct"), taken | {"by": slices}, truth
     codes, names = factorize("system", column("system", frame[check_column(system, frame)]))
-    check_no_missing_text(names, "a system", "leave its answers out, or rename it")
+    check_no_missing_text(names, "the systems", "leave its answers out, or rename it")
     rows = pd.Series(codes).groupby(codes).indices
 
     def by_system(values):
@@ -319,7 +319,7 @@ def _from_rows(correct, item, attempt, passing, truth):
     check_one_axis("correct", values)
     check_sizes({"correct": len(values), "item": len(items)})
     codes, labels = factorize("item", items)
-    check_no_missing_text(labels, "an item", "leave these answers out, or rename the item")
+    check_no_missing_text(labels, "the items", "leave these answers out, or rename the item")
     if truth is None:
         right_or_wrong = _pass_or_fail(values, passing)
     else:
@@ -398,7 +398,7 @@ def _label_of_item(table, items, name, labels):
             f"give each item without a {name} its own {name}",
         )
     pairs = rows.drop_duplicates()
-    check_no_missing_text(pairs[name], f"a {name}", f"{todo}, or rename it")
+    check_no_missing_text(pairs[name], f"the {name}s", f"{todo}, or rename it")
     twice = pairs[pairs["item"].duplicated(keep=False)]
     if len(twice):
         where, *_ = twice["item"]
@@ -566,8 +566,8 @@ def _check_alike(answers, truth):
     blank = [x for x in answers if isinstance(x, str) and x in MISSING_TEXTS]
     if blank and not any(isinstance(x, str) and x in MISSING_TEXTS for x in truth):
         warnings.warn(
-            f"{len(blank)} of {len(answers)} answers are the text {blank[0]!r}, which is "
-            "how missing values look as text. They count as wrong. Pass None for attempts "
+            f"{len(blank)} of {len(answers)} answers are the text {blank[0]!r}, which "
+            "looks like a missing value. They are treated as wrong. Pass None for attempts "
             "that were not made.",
             stacklevel=4,
         )

@@ -35,7 +35,7 @@ def with_clusters(evidence: xr.Dataset, group: Any, dim: str) -> xr.Dataset:
     check_plain_labels(labels, "labels of group")
     check_sizes({"group": len(labels), f"{dim}s": evidence.sizes[dim]})
     todo = f"give items without a {dim} their own {dim}"
-    check_no_missing_text(pd.unique(labels), "a group", todo)
+    check_no_missing_text(pd.unique(labels), "the groups", todo)
     return evidence.assign_coords(group=(dim, np.asarray(labels)))
 
 

@@ -126,7 +126,7 @@ def _unit_labels(members, unit):
     if (twice := labels.duplicated()).any():
         got = labels[int(np.argmax(twice))]
         words = unit.replace("_", " ")
-        todo = f"give each {words} one label, or leave out the {words}s that are there already"
+        todo = f"give each {words} one label, or leave out the repeated {words}s"
         raise fail(f"{words} {got!r} is in several pieces of evidence", ..., "", todo)
     return labels.infer_objects().to_numpy()
 
@@ -186,7 +186,7 @@ def parts_of_all(
         labels = [x for of in columns for x in pd.unique(of[name]).tolist()]
         if (twice := pd.Index(labels).duplicated()).any():
             what = f"{name} {labels[int(np.argmax(twice))]!r} is in several pieces of evidence"
-            raise fail(what, ..., "", f"rename the {name}s of one")
+            raise fail(what, ..., "", f"rename the {name}s in one of them")
     whole = {name: np.concatenate([column[name] for column in columns]) for name in columns[0]}
     if dim != unit and dim not in whole:
         sizes = [member.sizes[unit] for member in members]

@@ -281,7 +281,7 @@ def _from_long(frame, item, system, score, columns):
     for name in (item, score, *([] if system is None else [system])):
         check_column(name, frame)
     codes, items = factorize("item", column("item", frame[item]))
-    check_no_missing_text(items, "an item", "leave these rows out, or rename the item")
+    check_no_missing_text(items, "the items", "leave these rows out, or rename the item")
     rows, names = (
         (np.zeros(len(frame), int), [None])
         if system is None

@@ -106,7 +106,7 @@ def check_plain_labels(labels: Iterable, name: str = "labels") -> None:
             )
 
 
-def check_no_missing_text(labels: Iterable, name: str = "a label", todo: str = "") -> None:
+def check_no_missing_text(labels: Iterable, name: str = "the labels", todo: str = "") -> None:
     """Raise an error if a label is a string that numpy or pandas write for missing values."""
     for label in labels:
         if isinstance(label, str) and label in MISSING_TEXTS:
@@ -116,8 +116,7 @@ def check_no_missing_text(labels: Iterable, name: str = "a label", todo: str = "
                 "(--abstain)"
             )
             raise fail(
-                f"{name} contains the text {str(label)!r}, which is how a missing value looks "
-                "as text",
+                f"The text {str(label)!r} in {name} looks like a missing value",
                 ...,
                 "",
                 todo,

@@ -622,7 +622,7 @@ def _part(name, values, size, labels):
 def _check_answers(name, answers):
     """Raise an error if a judge's label, or a value of the design, looks like a missing value."""
     todo = f"give examples without a {name} their own {name}, e.g. 'none'"
-    check_no_missing_text(answers, f"a value of {name}", todo)
+    check_no_missing_text(answers, f"the values of {name}", todo)
     if name == "judge":
         check_no_dates(answers, "the judge's answers")
     texts = [answer for answer in answers if isinstance(answer, str)]

@@ -357,7 +357,7 @@ def _systems(side, values):
         raise fail(
             f"The {side} system of {number_of(missing.sum(), 'votes')} is missing", ..., "", todo
         )
-    check_no_missing_text(values.unique(), "a system", "rename it, or leave the votes out")
+    check_no_missing_text(values.unique(), "the systems", "rename it, or leave the votes out")
     return values.map(str).to_numpy(object)
 
 
@@ -372,7 +372,7 @@ def _groups(values):
             "",
             "give each vote without a cluster its own label",
         )
-    check_no_missing_text(labels.unique(), "a group", todo)
+    check_no_missing_text(labels.unique(), "the groups", todo)
     return labels.to_numpy()
 
 

@@ -300,7 +300,7 @@ def _groups(group, size):
     if group is None:
         return np.zeros(size, int), None
     populations = pd.Categorical(pd.Series(group).reset_index(drop=True))
-    check_no_missing_text(populations.categories, "a group", "drop these examples, or rename it")
+    check_no_missing_text(populations.categories, "the groups", "drop these examples, or rename it")
     if len(populations) != size or (populations.codes < 0).any():
         todo = "name the population of every example"
         raise fail(

@@ -64,7 +64,7 @@ def _column(name, values, size):
         what = f"A {name} is missing, the first at position {int(np.argmax(missing))}"
         todo = f"drop these examples, or name the {name}"
         raise fail(what, ..., "", todo)
-    check_no_missing_text(pd.unique(labels), f"a {name}", "drop these examples, or rename it")
+    check_no_missing_text(pd.unique(labels), f"the {name}s", "drop these examples, or rename it")
     if labels.dtype.kind == "O":
         labels = pd.Series(labels.tolist()).to_numpy()
     return labels.astype(str) if labels.dtype.kind == "O" else labels
@@ -133,10 +133,8 @@ def check_one_sample(evidence: xr.Dataset, what: str) -> None:
 def combine_examples(members: Sequence[xr.Dataset], dim: str, names: list | None) -> xr.Dataset:
     """Return scores combined along ``example``, or as folds or groups of one sample."""
     if dim not in ("example", *PLACES):
-        todo = (
-            "pass `dim='example'` for the examples of all as one sample, or `dim='group'` to keep "
-        )
-        todo += "them apart"
+        todo = "pass `dim='example'` to treat all examples as one sample, or `dim='group'` to keep "
+        todo += "them separate"
         if dim == "classifier":
             todo += "; for classifiers on the same examples use `from_scores(actual, {'a': ...})`"
         raise fail(f"Examples with scores cannot be combined along {dim}", ..., "", todo)

@@ -63,7 +63,7 @@ def splits_of(cv, X, y, groups, random_state):
     check_row_order({"X": X, "y": y, "groups": groups})
     if groups is not None:
         _, names = factorize("groups", column("groups", groups))  # checks for missing groups
-        check_no_missing_text(names, "a group", "drop these examples, or rename it")
+        check_no_missing_text(names, "the groups", "drop these examples, or rename it")
     splits = _splitter(cv, np.asarray(y), random_state, groups).split(X, y, groups)
     return [(np.asarray(train), np.asarray(test)) for train, test in splits]
 

@@ -197,7 +197,7 @@ def _axis(name, values):
     if array.dtype == bool:  # `sel` would treat boolean labels as a mask
         array = array.astype(int)
     codes, values = factorize(name, array)
-    check_no_missing_text(values, f"a value of {name}", "drop these examples, or rename it")
+    check_no_missing_text(values, f"the values of {name}", "drop these examples, or rename it")
     order = np.argsort(np.array(values))
     return Axis(np.argsort(order)[codes], np.array(values)[order])
 

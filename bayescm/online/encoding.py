@@ -304,18 +304,18 @@ def _bits(row):
     return "".join("01"[value] for value in row.tolist())
 
 
-def _check_not_renamed(labels, names, classifier):
+def _check_not_renamed(labels, names, of):
     """Raise an error if a batch uses a former name of a class."""
     if former := [label for label in labels if label in names]:
         pairs = [f"{old!r} is now {names[old]!r}" for old in former]
-        what = f"Classes of {classifier!r} were renamed: {', '.join(pairs)}"
+        what = f"Classes of {of} were renamed: {', '.join(pairs)}"
         raise fail(what, ..., "", "use the new names in this batch and in later ones")
 
 
 def _in_label_order(evidence, labels, names):
     """Return sorted rows of labels (n, 2, L), with columns in the order of the first batch."""
     got = evidence.indexes["label"].tolist()
-    _check_not_renamed(got, names, "the batches before")
+    _check_not_renamed(got, names, "earlier batches")
     if unknown := [label for label in got if label not in labels]:
         todo = "pass the labels of the first batch: `from_multilabel(..., labels=[...])`"
         raise fail(
@@ -348,14 +348,16 @@ def _check_type(evidence, description, facts):
             "record this batch under another classifier name",
         )
     if encoding == FORECASTS:
-        for name, noun in (("edges", "edges of bins"), ("chances", "kind of forecasts")):
-            if evidence.attrs[name] != facts[name]:
-                advice = "bin all batches alike, or " + todo
+        for name, noun in (("edges", "edges of bins"), ("chances", "kinds of forecasts")):
+            got, known = evidence.attrs[name], facts[name]
+            if got != known:
+                if name == "chances":
+                    got, known = (("scores", "probabilities")[bool(x)] for x in (got, known))
                 raise fail(
-                    f"The {noun} of this batch differ from {classifier!r}: {{}}",
-                    evidence.attrs[name],
-                    str(facts[name]),
-                    advice,
+                    f"The {noun} of this batch differ from those of {classifier!r}: {{}}",
+                    got,
+                    str(known),
+                    "bin all batches alike, or " + todo,
                 )
     if encoding == ITEM_SCORES:
         for name in _SHARED[ITEM_SCORES]:
@@ -389,7 +391,7 @@ def _check_type(evidence, description, facts):
 def _check_labels(evidence, description, facts):
     labels, positive_class = evidence.indexes["actual"].tolist(), positive(evidence)
     classifier = description.classifier
-    _check_not_renamed(labels, description.names(), classifier)
+    _check_not_renamed(labels, description.names(), repr(classifier))
     if unknown := [label for label in labels if label not in facts["labels"]]:
         raise fail(
             f"The labels {{}} are unknown to classifier {classifier!r}, whose labels are "
@@ -415,7 +417,7 @@ def _check_labels(evidence, description, facts):
 def _check_patterns(batch, description, facts):
     """Raise an error if labels, raters or systems of a batch are unknown, or its facts differ."""
     classifier = description.classifier
-    _check_not_renamed(batch.attrs.get("labels", []), description.names(), classifier)
+    _check_not_renamed(batch.attrs.get("labels", []), description.names(), repr(classifier))
     for name, noun in (("labels", "classes"), ("raters", "raters"), ("systems", "systems")):
         known = facts.get(name, [])
         if unknown := [label for label in batch.attrs.get(name, []) if label not in known]:

@@ -758,7 +758,7 @@ class CountsPosterior(Posterior):
                 f"the model describes how the {members} differ, and its prior has a strong "
                 "influence"
             )
-        return f"the prior has a strong influence on {np.min(self.batch.values):.4g} examples"
+        return f"with {np.min(self.batch.values):.4g} examples, the prior has a strong influence"
 
     def values_in_evidence(self, measure: Callable) -> np.ndarray:
         """Return a measure of the counts of each member of the batch, NaN if it is 0/0."""

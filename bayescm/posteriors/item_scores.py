@@ -276,7 +276,7 @@ class ItemScores(SlicedItems):
         scores = [row[items] for row in self.score for items in self.slices]
         constant = any(np.nanmin(row) == np.nanmax(row) for row in scores if row.size)
         if not self.bounded and (few < _FEW_ITEMS or constant):
-            number = "All items have the same score" if constant else f"{few} items are few"
+            number = "All items have the same score" if constant else f"There are only {few} items"
             sentences.append(
                 f"{number}, and the range of the scores is unknown. Intervals are too short, "
                 "because they ignore scores of unobserved items. Pass range= to "

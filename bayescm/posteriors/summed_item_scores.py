@@ -333,7 +333,11 @@ class SummedItemScores(SummedItems):
         number, constant = float(latest.sum_of("items")), latest.moments()[2] < NARROWEST
         sentences = []
         if not self.bounded and (number < _FEW_ITEMS or constant):
-            what = "All items have the same score" if constant else f"{number:.4g} items are few"
+            what = (
+                "All items have the same score"
+                if constant
+                else f"There are only {number:.4g} items"
+            )
             sentences.append(
                 f"{what}, and the range of the scores is unknown. Intervals are too short, "
                 "because they ignore scores of unobserved items. Pass range= to "

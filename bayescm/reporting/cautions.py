@@ -127,7 +127,7 @@ def _heavy_prior(prior, counts, apart):
     rows = _heavy(weights.sum("actual"), totals.sum("actual"))
     if rows:
         name, weight, size = max(rows, key=lambda row: row[1] / max(row[2], 1e-9))
-        more = f", and so in {len(rows) - 1} more" if len(rows) > 1 else ""
+        more = f" (and likewise for {len(rows) - 1} more)" if len(rows) > 1 else ""
         return [
             f"The prior is worth {weight:.3g} examples, more than a tenth of the {size:.4g} "
             f"{name or 'in the data'}{more}: {advice}."

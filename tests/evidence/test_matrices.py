@@ -316,5 +316,5 @@ def test_tensors_are_arrays():
     actual, score = [0, 1, 1, 0], [0.1, 0.7, 0.4, 0.4]
     expected = bcm.from_scores(actual, score)
     assert bcm.from_scores(Tensor(actual), Tensor(score)).identical(expected)
-    with pytest.raises(TypeError, match="of a tensor a numpy array"):
+    with pytest.raises(TypeError, match="convert a tensor to a numpy array"):
         bcm.from_scores(actual, Tensor(score, gradient=True))

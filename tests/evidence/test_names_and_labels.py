@@ -132,9 +132,9 @@ def test_tables_whose_columns_have_numbers_as_names():
 
 def test_results_whose_columns_have_numbers_as_names():
     table = pd.DataFrame(np.linspace(0.6, 0.9, 8).reshape(4, 2), [*"wxyz"]).rename_axis("data_set")
-    with pytest.raises(ValueError, match=r"no column of data sets.*reset_index\(\)"):
+    with pytest.raises(ValueError, match=r"for the data sets.*Make it a column.*reset_index\(\)"):
         bcm.from_results(table)
-    with pytest.raises(ValueError, match=r"no column of data sets.*Add a column 'data_set'"):
+    with pytest.raises(ValueError, match=r"for the data sets.*Add a column 'data_set'"):
         bcm.from_results(table.reset_index(drop=True))
     rows = table.reset_index()
     with pytest.raises(ValueError, match="neither a column 'classifier' nor a column of runs"):

@@ -142,7 +142,7 @@ def test_rankings_become_pairs_in_clusters():
     twice = pd.concat([long, long.iloc[:1]])
     with pytest.raises(ValueError, match="'x' is in the ranking of 1 twice"):
         bcm.from_rankings(twice, item="q", system="m", rank="place")
-    with pytest.raises(ValueError, match="No ranking has two systems"):
+    with pytest.raises(ValueError, match="No ranking contains at least two systems"):
         bcm.from_rankings(long.iloc[[5]], item="q", system="m", rank="place")
 
 
@@ -173,7 +173,7 @@ def changed(column, row, value):
         (lambda: bcm.from_preferences(changed("model_b", 0, "nan")), "'nan'"),
         (
             lambda: bcm.from_preferences(changed("prompt", 0, None), group="prompt"),
-            "A table of wins cannot have group|is missing",
+            "A table of wins cannot be combined with group|is missing",
         ),
         (lambda: bcm.from_preferences(changed("times", 0, 0.5), weights="times"), "whole number"),
         (lambda: bcm.from_preferences(changed("times", 0, -1), weights="times"), "negative"),
@@ -193,7 +193,7 @@ def changed(column, row, value):
         (lambda: bcm.from_preferences([[0, 1], [2, 0]], ties=[[0, 1], [2, 0]]), "not symmetric"),
         (
             lambda: bcm.from_preferences([[0, 1], [2, 0]], group=[1, 2]),
-            "A table of wins cannot have group|is missing",
+            "A table of wins cannot be combined with group|is missing",
         ),
         (lambda: bcm.from_preferences(TABLE, ties=[[0]]), "table of wins"),
         (
