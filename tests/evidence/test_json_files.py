@@ -93,7 +93,7 @@ def test_scores_by_item_are_a_table(write, content, expected):
         ('{"actual": 1}\n{', "a.jsonl", {}, "Write the file again, or name it"),
         (RECORDS, "a.json", {"records": "results"}, "Expected a path of a list of records"),
         ({"out": {"rows": RECORDS}}, "a.json", {}, r"not a list of records.*records='out\.rows'"),
-        ({"out": {"rows": RECORDS}}, "a.json", {"records": "out.row"}, "json has nothing"),
+        ({"out": {"rows": RECORDS}}, "a.json", {"records": "out.row"}, "json contains nothing"),
         ([], "a.json", {}, "an empty list"),
         ([1, 2], "a.json", {}, "not a list of records"),
         ("actual,predicted\n1,1\n", "a.csv", {"records": "x"}, "records has no effect"),
