@@ -5,6 +5,7 @@ Directives of committed tables of results.
 file that makes each, the call with its seed, and the pages on which it stands.
 """
 
+import re
 from pathlib import Path
 from typing import ClassVar
 
@@ -42,10 +43,10 @@ class Coverage(SphinxDirective):
         table = _chosen(given, self.options) if len(given) else given
         if not len(table):
             return [nodes.paragraph(text="Not measured yet.")]
-        lines = [".. csv-table::", "   :header-rows: 1", ""]
+        lines = [".. csv-table::", "   :header-rows: 1", "   :class: coverage", ""]
         lines += [f"   {line}" for line in _text(table).splitlines()]
         holder = nodes.container(classes=["coverage"])
-        lines += ["", f"*{_origin(path)}*"]
+        lines += ["", ".. rst-class:: table-origin", "", _origin(path)]
         self.state.nested_parse(StringList(lines, source=path.name), 0, holder)
         return holder.children
 
@@ -55,7 +56,13 @@ def _origin(path):
     with path.open() as file:
         first = file.readline().strip()
     call = f": {first.removeprefix('#').strip()}" if first.startswith("#") else ""
-    return f"docs/results/{path.name}{call}".replace("*", "\\*").replace("_", "\\_")
+    text = f"docs/results/{path.name}{call}".replace("*", "\\*").replace("_", "\\_")
+    return _literal_options(text)
+
+
+def _literal_options(text):
+    """Return a text whose options are literals, because Sphinx turns -- into a dash elsewhere."""
+    return re.sub(r"(?<!\S)--[a-z][\w\\-]*", lambda found: f"``{found[0]}``".replace("\\", ""), text)
 
 
 def _chosen(table, options):
@@ -100,8 +107,10 @@ class SimulatedTables(SphinxDirective):
     def run(self):
         """Return the nodes of the list."""
         rows = ["table,made by,call,pages"]
-        rows += [",".join(f'"{text}"' for text in row) for row in simulated_tables()]
-        lines = [".. csv-table::", "   :header-rows: 1", ""]
+        for name, maker, call, pages in simulated_tables():
+            cells = name, maker, _literal_options(call), pages
+            rows.append(",".join(f'"{text}"' for text in cells))
+        lines = [".. csv-table::", "   :header-rows: 1", "   :class: coverage", ""]
         lines += [f"   {row}" for row in rows]
         holder = nodes.container(classes=["coverage"])
         self.state.nested_parse(StringList(lines, source="results"), 0, holder)
