@@ -62,7 +62,8 @@ def _origin(path):
 
 def _literal_options(text):
     """Return a text whose options are literals, because Sphinx turns -- into a dash elsewhere."""
-    return re.sub(r"(?<!\S)--[a-z][\w\\-]*", lambda found: f"``{found[0]}``".replace("\\", ""), text)
+    options = r"(?<!\S)--[a-z][\w\\-]*"
+    return re.sub(options, lambda found: f"``{found[0]}``".replace("\\", ""), text)
 
 
 def _chosen(table, options):
