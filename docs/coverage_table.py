@@ -46,7 +46,7 @@ class Coverage(SphinxDirective):
         lines = [".. csv-table::", "   :header-rows: 1", "   :class: coverage", ""]
         lines += [f"   {line}" for line in _text(table).splitlines()]
         holder = nodes.container(classes=["coverage"])
-        lines += ["", ".. rst-class:: table-origin", "", _origin(path)]
+        lines += ["", ".. rst-class:: table-origin", "", f"   {_origin(path)}"]
         self.state.nested_parse(StringList(lines, source=path.name), 0, holder)
         return holder.children
 
