@@ -17,7 +17,12 @@ evidence = bcm.from_probabilities(sick, {k: 1 / (1 + np.exp(-v)) for k, v in mod
 figure = bcm.plots.plot_decision_curve(evidence, thresholds=np.arange(0.02, 0.7, 0.01))
 
 # %%
-# The probability that each strategy is the best, and the expected value of perfect information:
+# The probability that each strategy is the best, by threshold:
 
 found = bcm.curves.decision_curve(evidence, thresholds=[0.1, 0.2, 0.3])
-found["p_best"].to_pandas().round(3), found["evpi"].values.round(5)
+found["p_best"].to_pandas().round(3)
+
+# %%
+# The expected value of perfect information, by threshold:
+
+found["evpi"].to_pandas().round(5)

@@ -20,9 +20,9 @@ figure = bcm.plots.plot_expected_cost(evidence, {"fn": 4, "fp": 1})
 # %%
 # The risk among the most confident predictions, and the coverage at which the risk is at most 15%:
 
-bcm.plots.plot_risk_coverage(evidence, promise=0.15)
+figure = bcm.plots.plot_risk_coverage(evidence, promise=0.15)
 
 # %%
 # The CORP reliability diagram: isotonic regression, with a band for calibrated forecasts.
 
-bcm.plots.plot_corp(evidence)
+figure = bcm.plots.plot_corp(evidence)
