@@ -76,7 +76,7 @@ def test_a_function_of_ones_own_gets_the_positive_class_last_or_is_refused():
 def test_a_measure_called_as_a_scalar_coord_is():
     rare = bcm.at_prevalence(bcm.from_cells(tp=6, fn=2, fp=1, tn=1), 0.1)
     assert bcm.measure(rare, ["prevalence", "recall"])["prevalence"] == 0.1
-    with pytest.raises(ValueError, match="is the name of a measure"):
+    with pytest.raises(ValueError, match="is the name of both a measure and a dimension"):
         bcm.measure(rare.expand_dims(f1=2), "f1")
 
 

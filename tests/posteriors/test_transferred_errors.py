@@ -103,7 +103,7 @@ def test_everything_follows():
     ("changed", "said"),
     [
         ({"transfer": "everything"}, "transfer"),
-        ({"predicted": {"a": SAID, "b": JUDGE}}, "supports only one classifier|needs one"),
+        ({"predicted": {"a": SAID, "b": JUDGE}}, "supports only one classifier|needs exactly one"),
         ({"actual": [1] * 40 + [None] * 100, "labels": [0, 1]}, "so its errors are unknown"),
         ({"actual": [0, 1] * 70}, "Every example is labelled"),
     ],
