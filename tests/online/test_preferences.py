@@ -153,7 +153,7 @@ def test_invalid_batches_are_not_recorded():
     one_order = columns(1).query("left < right")
     with Monitor("sqlite://", "arena") as monitor:
         monitor.add("a", votes(0))
-        with pytest.raises(ValueError, match="Correct the labels, or add a class"):
+        with pytest.raises(ValueError, match="Correct the names, or record all systems"):
             monitor.add("b", renamed)
         with pytest.raises(ValueError, match=r"is known. Pass ordered=True"):
             monitor.add("b", bcm.from_preferences(one_order))

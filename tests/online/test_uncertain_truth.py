@@ -205,7 +205,7 @@ def test_unknown_raters_are_refused():
         other = bcm.from_raters(
             table[["ann", "bob", "judge"]], gold=table["actual"], positive="ill"
         )
-        with pytest.raises(ValueError, match="Correct the labels, or add a class"):
+        with pytest.raises(ValueError, match="Correct the names, or record all raters"):
             monitor.add("b", other)
 
 

@@ -154,7 +154,7 @@ def test_cautions_name_few_studies_and_what_depends_on_the_prevalence():
         ({"of": "new"}, "of has no effect on a meta-analysis"),
         ({"model": "robust_groups"}, "always uses the model"),
         ({"checklist": "stard"}, "for a single study.*PRISMA-DTA"),
-        ({"rope": 0.1}, "no rope"),
+        ({"rope": 0.1}, "rope has no effect on a meta-analysis"),
         ({"covariates": {"yeer": 2000}}, "Unknown covariate"),
         ({"label_error": (1, 9)}, "no keyword 'label_error'"),
     ],
