@@ -34,6 +34,7 @@ from bayescm.answers.compare import (
     rng_of,
     within_each,
 )
+from bayescm.answers.tables import Ranks
 from bayescm.evidence.registry import is_members
 from bayescm.fitting.question import Question
 from bayescm.validate import check_prob
@@ -145,7 +146,10 @@ def _ranking(evidence, measures, question, *, dim, prob):
     """Return the table of ranks, within each member of a mapping if it has the dim."""
     if is_members(evidence) and hold_dim(evidence, dim):
         again = partial(_ranking, measures=measures, question=question, dim=dim, prob=prob)
-        return within_each(again, evidence)
+        joined = within_each(again, evidence)
+        table = Ranks(joined)
+        table.attrs = joined.attrs
+        return table
     posterior, resolved_measures, of = joint_posterior(evidence, measures, question, dim=dim)
     size, rng = draws_of(question, posterior, of), rng_of(question)
     joint_draws = draw_labelled(posterior, resolved_measures, size, rng, of=of, n=question.n)
@@ -170,7 +174,7 @@ def _ranking(evidence, measures, question, *, dim, prob):
         numbers["tiers"] = numbers.pop("tiers")  # moves the column behind the ranks
         columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
         tables.append(pd.DataFrame(labels(posterior, measure, position) | columns))
-    table = pd.concat(tables, ignore_index=True)
+    table = Ranks(pd.concat(tables, ignore_index=True))
     table.attrs |= {"prob": prob} | ({"caution": " ".join(doubts)} if doubts else {})
     table.attrs |= {"mean": "difference from the mean of all"} if posterior.measured else {}
     return table

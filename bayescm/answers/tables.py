@@ -6,6 +6,7 @@ DataFrame that notebooks display in the same way as `table`. Printed intervals n
 decimals than their numerical error allows, as computed by `decimals`.
 """
 
+import re
 from collections.abc import Callable
 from functools import partial
 from html import escape
@@ -106,7 +107,12 @@ def table(
     """
     shown = with_bars(frame, digits, technical, display_names)
     numbers = list(shown.select_dtypes("number").columns)
-    shown = _cells(shown, frame, digits)
+    style = _styled(_cells(shown, frame, digits), numbers)
+    return style if caption is None else style.set_caption(escaped(caption))
+
+
+def _styled(shown, numbers):
+    """Return a Styler of formatted cells, with the columns of numbers aligned to the right."""
     plain = [name for name in shown.columns if name != "interval"]
     style = _styler(shown).format(subset=plain, escape="html")
     style = style.format_index(escape="html", axis=1).hide(axis="index")
@@ -115,8 +121,7 @@ def table(
     wordy = [name for name in plain if shown[name].astype(str).str.len().max() > _WORDY]
     style = style.set_properties(subset=wordy, **{"white-space": "normal", "min-width": "12em"})
     cells = [{"selector": name, "props": _CELL} for name in ("th", "td")]
-    style = style.set_table_styles(cells)
-    return style if caption is None else style.set_caption(escaped(caption))
+    return style.set_table_styles(cells)
 
 
 def _cells(shown, frame, digits):
@@ -268,14 +273,43 @@ class Intervals(pd.DataFrame):
         most: Any = pd.get_option("display.max_rows")
         if not pd.get_option("display.notebook_repr_html") or not _plain(self, most):
             return super()._repr_html_()
+        plain = pd.DataFrame(self)
+        plain.attrs = self.attrs
         try:
-            shown = table(pd.DataFrame(self)).to_html()
+            shown = table(plain).to_html()
         except ImportError:
             return super()._repr_html_()
         # Sentences follow the table, because as a column they would make it wider than a notebook.
         shown += "".join(f"<p>{escape(str(each))}</p>" for each in self.get("sentence", ()))
         caution = self.attrs.get("caution")
         return shown + f"<p>Caution: {escape(caution)}</p>" if caution else shown
+
+
+class Ranks(pd.DataFrame):
+    """
+    DataFrame that notebooks display without the probabilities of single ranks.
+
+    These columns, one per member, would make the table wider than a notebook.
+    """
+
+    @property
+    def _constructor(self):
+        return Ranks
+
+    def _repr_html_(self):
+        single = [name for name in self.columns if re.fullmatch(r"rank_\d+", str(name))]
+        if not pd.get_option("display.notebook_repr_html") or not single or "tiers" not in self:
+            return super()._repr_html_()
+        shown = for_readers(pd.DataFrame(self.drop(columns=single)))
+        numbers = list(shown.select_dtypes("number").columns)
+        try:
+            style = _styled(in_text(shown, partial(_with_decimals, digits=3)), numbers)
+        except ImportError:
+            return super()._repr_html_()
+        omitted = f"The probabilities of single ranks ({single[0]} to {single[-1]}) are omitted."
+        caution = self.attrs.get("caution")
+        caution = f"<p>Caution: {escape(caution)}</p>" if caution else ""
+        return f"{style.to_html()}<p>{omitted}</p>{caution}"
 
 
 def _plain(frame: pd.DataFrame, most: int | None) -> bool:

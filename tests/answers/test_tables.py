@@ -134,3 +134,14 @@ def test_a_terminal_shows_the_interval_of_every_row():
         texts = [repr(bcm.summary(counts)), repr(bcm.compare({"a": counts, "b": counts + 9}))]
     for text in texts:
         assert {"lower", "upper"} <= set(text.split())
+
+
+def test_ranks_fit_a_notebook():
+    counts = bcm.from_cells(tp=[40, 30, 20], fn=[10, 20, 31], fp=5, tn=[45, 46, 47])
+    table = bcm.ranks(counts.rename(batch="classifier"), "f1")
+    page = table._repr_html_()
+    assert "expected rank" in page
+    assert "rank_1 to rank_3" in page
+    assert "rank 1" not in page
+    assert {"rank_1", "rank_3"} <= {*table.columns}
+    assert "<table" in table[["mean", "rank_1"]]._repr_html_()
