@@ -87,7 +87,7 @@ def binormal(
         ``score`` (example), finite, ``actual`` (example), and the scalar coordinate ``positive``.
         Weights are not supported.
     concentration : float, optional
-        Weight of the prior of each class, as a number of examples, > 0. Default: 0.1.
+        Weight of the prior for each class, as a number of examples, > 0. Default: 0.1.
     prevalence : float, tuple or callable, optional
         Share of the positive class. Default: a Beta(0.5, 0.5) prior.
 

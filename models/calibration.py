@@ -98,7 +98,7 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
         ``positive``. Optional: ``weight`` (example), ``importance`` (example) and ``prevalence``.
     spread : float or callable, optional
         Mode > 0 of the Rayleigh prior of the scale of the bends. Default: 2. A function from a name
-        to a PyMC variable is another prior of this scale.
+        to a PyMC variable is another prior for this scale.
 
     Returns
     -------

@@ -111,11 +111,11 @@ def crossed_groups(
         Prior pseudo-counts of the matrix in the middle of the attributes, > 0: one number or shape
         ``(C, C)``. Default: ``2 / C**2``.
     spread : float or callable, default 1
-        Scale of the half-normal prior of the standard deviations of main effects, on the logit
+        Scale of the half-normal prior for the standard deviations of main effects, on the logit
         scale. A function from a name to a PyMC variable with the dims ``(attribute, rate)`` is
         another prior.
     interaction : float or callable, default 0.5
-        Scale of the half-normal prior of the standard deviations of interactions, on the logit
+        Scale of the half-normal prior for the standard deviations of interactions, on the logit
         scale. A function from a name to a PyMC variable with the dim ``rate`` is another prior:
         ``lambda name: pm.HalfCauchy(name, 0.2, dims="rate")``.
     prevalence : float or array_like, shape (C,), optional

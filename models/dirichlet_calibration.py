@@ -81,7 +81,7 @@ def dirichlet_calibration(
         ``importance`` (example).
     spread : float or callable, optional
         Scale > 0 of the half-normal prior of the dependence between classes. Default: 1. A function
-        from a name to a PyMC variable is another prior of this scale.
+        from a name to a PyMC variable is another prior for this scale.
 
     Returns
     -------

@@ -106,7 +106,7 @@ def drifting(
         Prior pseudo-counts of the first batch, > 0: one number for all cells, or shape ``(2, 2)``.
         Default: 0.5.
     drift : float or callable, optional
-        Scale of the half-normal prior of the standard deviation of a step on the logit scale.
+        Scale of the half-normal prior for the standard deviation of a step on the logit scale.
         Default: 0.2. A function from a name to a PyMC variable > 0, one for all rates or one for
         each, is another prior.
 

@@ -86,7 +86,7 @@ def fixed_totals(
         * A number in (0, 1), or one for each matrix: the share of the positive class of two. The
           positive class is the coordinate ``positive``, or else the last class.
         * Shape ``(..., C)``, sum 1: the shares of all classes.
-        * A tuple ``(a, b)``: a Beta(a, b) prior of the share of the positive class of two.
+        * A tuple ``(a, b)``: a Beta(a, b) prior for the share of the positive class of two.
         * A function from a name to a PyMC variable: another prior, for example ``lambda name:
           pm.LogitNormal(name, -2, 0.5, transform=pm.distributions.transforms.logodds)``. Without
           the transform, NUTS proposes values outside (0, 1), which leads to divergences.

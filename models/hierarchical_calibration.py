@@ -96,9 +96,9 @@ def hierarchical_calibration(
         ``score`` (example), probabilities, ``actual`` and ``group`` (example), and the scalar
         coordinate ``positive``. Optional: ``weight`` (example).
     spread : float or callable, optional
-        Scale > 0 of the half-normal prior of the standard deviation of the level between sites.
+        Scale > 0 of the half-normal prior for the standard deviation of the level between sites.
         Default: 1. The scale for the slope is half of it. A function from a name to a PyMC variable
-        with the dim ``effect`` (level, slope) is another prior of these standard deviations.
+        with the dim ``effect`` (level, slope) is another prior for these standard deviations.
 
     Returns
     -------

@@ -67,7 +67,7 @@ scale is set to s / 1000.
 The Student t distribution makes the location robust: a data set that is unlike the others has
 little influence on it.
 
-Corani et al. (2017) use flat priors of the location and the spread, and a gamma prior of the
+Corani et al. (2017) use flat priors for the location and the spread, and a gamma prior for the
 degrees of freedom with unknown parameters. Here there are at least two degrees of freedom, so that
 differences have a variance.
 

@@ -117,7 +117,7 @@ modelled, and the measure is for a population with the composition of the sample
 **Examples in groups.** With the coordinates ``design_effect`` and ``totals_effect``, the likelihood
 is raised to the power 1 / ``design_effect``. The design effect also divides the class totals in
 :math:`u` and :math:`\sigma_j`. ``totals_effect`` divides the totals in :math:`\epsilon_j` and in
-the prior of the prevalence.
+the prior for the prevalence.
 
 **The centre.** The posterior of :math:`r` already contains the effects that the folds have in
 common and the mean of the separate effects. If ``theta_expected`` also used the full variance of

@@ -198,7 +198,7 @@ def hierarchical_groups(
         Prior pseudo-counts of the typical group, > 0: one number or shape ``(C, C)``. Default:
         ``2 / C**2``.
     spread : float or callable, default 1
-        Scale of the half-normal prior of the standard deviations between groups, on the logit
+        Scale of the half-normal prior for the standard deviations between groups, on the logit
         scale. A function from a name to a PyMC variable is another prior, for example
         ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``. Its dimension is
 
@@ -211,7 +211,7 @@ def hierarchical_groups(
     covariates : xarray.DataArray, dims (group, covariate), optional
         Covariates of the groups, for two classes. The typical group has covariates of 0.
     slope : float, default 2
-        Standard deviation of the normal prior of the slopes: the change of a logit per unit of a
+        Standard deviation of the normal prior for the slopes: the change of a logit per unit of a
         covariate.
 
     Returns

@@ -87,9 +87,9 @@ def hierarchical_rows(
         Counts of three or more classes, dims ``(..., actual, predicted)``. Each leading index is a
         separate matrix.
     concentration : float, default 0.5
-        Both parameters of the beta prior of the common accuracy, > 0.
+        Both parameters of the beta prior for the common accuracy, > 0.
     spread : float or callable, default 1
-        Scale of the half-normal prior of the spread of the accuracies, on the logit scale. A
+        Scale of the half-normal prior for the spread of the accuracies, on the logit scale. A
         function from a name to a PyMC variable is another prior:
         ``lambda name: pm.HalfCauchy(name, 0.5)``.
     errors : float, default 1

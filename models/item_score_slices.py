@@ -77,9 +77,9 @@ def item_score_slices(
         ``item_score`` (item) of one system, and ``slice_<dim>`` (item), the index of the slice of
         each item along one dimension. Optional: ``lowest`` and ``highest``, the ends of the range.
     spread : float or callable, default 0.5
-        Scale of the half-normal prior of the standard deviation between slices, relative to the
+        Scale of the half-normal prior for the standard deviation between slices, relative to the
         range. Without a range, relative to twice the standard deviation of all scores. A function
-        from a name to a PyMC variable is another prior of this standard deviation.
+        from a name to a PyMC variable is another prior for this standard deviation.
     concentration : float, default 0.5
         Number of pseudo-items at each end of the range, in every slice.
 

@@ -187,7 +187,7 @@ def _named(evidence):
 
 
 def _learned(evidence):
-    """Return the prior of the dependence if the ratings identify it, else 0."""
+    """Return the prior for the dependence if the ratings identify it, else 0."""
     raters = (evidence["votes"].sum("predicted") > 0).sum("classifier").values
     most = 2 * evidence["counts"].values[raters >= 4].sum() > evidence["counts"].values.sum()
     identified = most or (evidence["gold"] >= 0).any()

@@ -128,7 +128,7 @@ from numpy.typing import ArrayLike
 SPREAD = 0.3
 SEPARATION = 1.0
 SPREAD_WITH_HALVES = 0.8
-# In this model, the median of the prior of the separations with halves, in units of u.
+# In this model, the median of the prior for the separations with halves, in units of u.
 SEPARATION_WITH_HALVES = 0.8
 THRESHOLD_RHO = 0.4
 HALF_RATE = 0.6
@@ -161,7 +161,7 @@ def paired_folds(
         Prior pseudo-counts of each classifier's own matrix, > 0. Default: ``2 / C**2`` for C
         classes.
     spread : float, optional
-        Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3).
+        Scale of the half-Student-t prior for the spread of the thresholds, in units of u^(2/3).
         Default: 0.3, or 0.8 with halves.
     separation : float, optional
         Spread of the separations, in units of u. Default: 1. With halves, the median of its prior,

@@ -50,8 +50,8 @@ a cell for every outcome. The direct posterior stores only the outcomes that occ
 number of classifiers.
 
 A priori, the predictions are independent given the actual class. The total weight of the prior
-equals the weight of the prior of one matrix. Summed over the other classifiers, the prior equals
-the prior of a single classifier. A measure therefore has the same posterior whichever other
+equals the weight of the prior for one matrix. Summed over the other classifiers, the prior equals
+the prior for a single classifier. A measure therefore has the same posterior whichever other
 classifiers are included.
 
 If a label marks abstentions (the coordinate ``abstain``), no example has it as its actual class,

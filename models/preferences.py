@@ -106,13 +106,13 @@ def preferences(
         ``classifier`` the names of all systems. The scalar coordinate ``ordered`` is true if the
         left system was shown first.
     spread : float or callable, default 1
-        Scale > 0 of the Rayleigh prior of the standard deviation of the strengths. A function from
-        a name to a PyMC variable is another prior of this standard deviation.
+        Scale > 0 of the Rayleigh prior for the standard deviation of the strengths. A function from
+        a name to a PyMC variable is another prior for this standard deviation.
     first : float or callable, default 0.5
-        Standard deviation > 0 of the normal prior of the advantage of the system shown first, in
+        Standard deviation > 0 of the normal prior for the advantage of the system shown first, in
         log odds. A function from a name to a PyMC variable is another prior.
     ties : float or callable, default 1.5
-        Standard deviation > 0 of the normal prior of log nu, which determines the frequency of
+        Standard deviation > 0 of the normal prior for log nu, which determines the frequency of
         ties. A function from a name to a PyMC variable is another prior.
 
     Returns

@@ -75,11 +75,11 @@ effects. A group that deviates is not shrunk towards the others, and it does not
 :math:`\tau`. Deviations have a typical size :math:`d`, not a scale close to 0, so that few groups
 suffice to detect one.
 
-The narrow half of the prior of :math:`\tau` describes groups that are equal for all practical
+The narrow half of the prior for :math:`\tau` describes groups that are equal for all practical
 purposes.
 
 Special case: with :math:`\omega = 0` the model is `hierarchical_groups` without correlation, except
-for the prior of the spread.
+for the prior for the spread.
 
 The model is not conjugate. The direct posterior integrates on a grid of logits. The PyMC model is
 non-centred, and NUTS mixes slowly, especially for ``effect_new``: its tails widen as the spread
@@ -120,7 +120,7 @@ def robust_groups(
     concentration : float, array_like or xarray.DataArray, optional
         Prior pseudo-counts of the typical group, > 0: one number or shape ``(2, 2)``. Default: 0.5.
     spread : float or callable, default 0.5
-        Scale of the prior of the standard deviations between ordinary groups, on the logit scale.
+        Scale of the prior for the standard deviations between ordinary groups, on the logit scale.
         The prior is an equal mixture of half-normal distributions with this scale and with 1/25 of
         it. A function from a name to a PyMC variable with the dim ``rate`` is another prior:
         ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.

@@ -46,7 +46,7 @@ def evidence_for(
     ----------
     models : mapping of name to DataTree or pymc.Model
         Two or more models of the same evidence. Trees from `fit` contain the marginal likelihood of
-        their direct posterior. Other models, and priors of other families, are passed as PyMC
+        their direct posterior. Other models, and priors from other families, are passed as PyMC
         models, such as ``bcm.models.dirichlet_multinomial(counts, concentration=partial(pm.Gamma,
         ...))``. These are sampled by NUTS, and their marginal likelihood is estimated by bridge
         sampling.

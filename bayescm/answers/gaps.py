@@ -261,7 +261,7 @@ def number_of_draws(posterior: Posterior, draws: int | None) -> int:
     return draws
 
 
-# With at most this number of groups, the prior of the between-group spread may dominate.
+# With at most this number of groups, the prior for the between-group spread may dominate.
 _FEW_GROUPS = MANY_GROUPS - 1
 # The prior matters if another prior moves an end by more than this fraction of the length.
 _MOVED = 0.25

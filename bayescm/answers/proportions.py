@@ -20,7 +20,7 @@ def proportion(
     """
     Return the posterior interval of a single proportion.
 
-    The measures of a confusion matrix share the prior of its cells, so accuracy has twice the
+    The measures of a confusion matrix share the prior for its cells, so accuracy has twice the
     pseudo-counts of recall. In contrast, a single proportion has a separate beta prior with
     `concentration` pseudo-counts for successes and for failures.
 

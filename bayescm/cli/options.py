@@ -482,7 +482,7 @@ class Interval(Probability):
 
 
 class Prior(Options):
-    """The prior of the cells."""
+    """The prior for the cells."""
 
     concentration: Annotated[
         str | None,
@@ -496,7 +496,7 @@ class Prior(Options):
 
 
 class PriorAndLabelErrors(Prior):
-    """The prior of the cells, and how often labels are wrong."""
+    """The prior for the cells, and how often labels are wrong."""
 
     label_error: Annotated[
         list[str] | None,

@@ -82,7 +82,7 @@ MODEL_OF_DIM = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
 ENOUGH_GROUPS = 3
 # Minimum number of groups to judge whether most of them are similar.
 MANY_GROUPS = 6
-# Scale of the half-normal prior of the spread between three to five groups, in logits. Among 1, 2,
+# Scale of the half-normal prior for the spread between three to five groups, in logits. Among 1, 2,
 # 3 and 5, this scale has the best mean coverage for gaps of 0.1, 0.3 and 0.5 in groups of 10, 30
 # and 100 (docs/results/few_groups.csv: mean 0.94, minimum 0.90).
 WIDE_SPREAD = 3.0

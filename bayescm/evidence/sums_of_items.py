@@ -14,7 +14,7 @@ Sums of sums, including discounted ones, are evidence of the same type, which
 Restricted to a partition of the scale, a Dirichlet process is a Dirichlet distribution of the
 proportions of its parts (Ferguson 1973). The rule `change` detects changes in these proportions.
 Each of the two middle parts contains about a quarter of the items of the first batches, and each of
-the four outer parts an eighth (`cut_points`). The prior of each part is half a pseudo-item.
+the four outer parts an eighth (`cut_points`). The prior for each part is half a pseudo-item.
 
 References
 ----------

@@ -126,7 +126,7 @@ def latent_class(
     """
     Sample the prevalence of latent classes and the response rates of raters from the posterior.
 
-    The prior of the prevalence is uniform.
+    The prior for the prevalence is uniform.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def latent_class(
     counts : ndarray of int, shape (P,)
         Number of examples with each pattern.
     prior : ndarray, broadcasts against (R, C, J)
-        Parameters of the Dirichlet prior of the labels given each class.
+        Parameters of the Dirichlet prior for the labels given each class.
     size : int
         Number of draws.
     rng : numpy.random.Generator

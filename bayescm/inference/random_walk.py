@@ -68,9 +68,9 @@ class Walk:
     hits, trials : ndarray, shape (T,)
         Binomial counts of each step.
     prior : (float, float)
-        Parameters of the beta prior of the rate at the first step.
+        Parameters of the beta prior for the rate at the first step.
     scale : float
-        Scale of the half-normal prior of the drift.
+        Scale of the half-normal prior for the drift.
     """
 
     hits: np.ndarray

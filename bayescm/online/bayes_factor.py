@@ -26,7 +26,7 @@ def log_bayes_factor(
     Return the log Bayes factor of "no change" between two sets of batches.
 
     Positive values favour one table of cell probabilities for both sets, negative values two
-    tables. Like every Bayes factor, it depends on the prior of the alternative: a vague prior
+    tables. Like every Bayes factor, it depends on the prior for the alternative: a vague prior
     favours no change.
 
     Parameters
@@ -184,7 +184,7 @@ class ChangePrior(NamedTuple):
 
 
 def geometric_prior(batches: np.ndarray, hazard: float) -> ChangePrior:
-    """Return the geometric prior of the change point, after each number of batches."""
+    """Return the geometric prior for the change point, after each number of batches."""
     log_none = np.maximum(batches - 1, 0) * np.log1p(-hazard)
     log_change = np.where(batches > 0, np.log(hazard) + log_none, -np.inf)
     return ChangePrior(log_change, log_none)

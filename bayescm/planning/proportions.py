@@ -275,7 +275,7 @@ def _is_proportion(measure, pilot):
 
 
 def _prior(measure):
-    """Return the default prior of a proportion, a beta distribution."""
+    """Return the default prior for a proportion, a beta distribution."""
     if not measure.unit:
         raise fail(
             f"{measure.__name__} is not one proportion",

@@ -72,9 +72,9 @@ def plot_matrix(
     `bayescm.answers.proportion`. For folds, groups, counts at a prevalence, weighted counts and
     fits, or if a model is named, the proportions and intervals come from the model.
 
-    Both agree for two classes and `dirichlet_multinomial`. For many classes, the prior of this
+    Both agree for two classes and `dirichlet_multinomial`. For many classes, the prior for this
     model suits measures of the whole matrix, but makes the interval of an unobserved confusion far
-    too short. The prior of a separate proportion does not.
+    too short. The prior for a separate proportion does not.
 
     Parameters
     ----------

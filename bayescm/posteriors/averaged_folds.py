@@ -90,7 +90,7 @@ def averaged_folds(
     Warns
     -----
     UserWarning
-        If the priors of all folds together are worth more than a third of the number of examples.
+        If the priors for all folds together are worth more than a third of the number of examples.
         This happens with tiny folds and with leave-one-out cross-validation.
 
     Raises
@@ -120,7 +120,7 @@ def averaged_folds(
 
 
 def _check_prior(folds):
-    """Warn if the priors of all folds together have too much weight."""
+    """Warn if the priors for all folds together have too much weight."""
     tested = folds.counts.values.sum((-3, -2, -1))
     prior = folds.concentration.sum((-3, -2, -1)) - tested
     if (prior > _HEAVY_PRIOR * tested).any():

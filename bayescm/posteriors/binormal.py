@@ -51,7 +51,7 @@ def binormal(
         Evidence from :func:`bayescm.from_scores`: one classifier, two classes, finite scores and no
         weights. Each fold or group has a separate curve.
     concentration : float, optional
-        Number of examples that the prior of each class is worth, > 0. Default: 0.1.
+        Number of examples that the prior for each class is worth, > 0. Default: 0.1.
     prevalence : float or tuple, optional
         See `bayescm.posteriors.scores`.
 

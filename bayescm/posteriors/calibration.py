@@ -71,7 +71,7 @@ from bayescm.validate import fail
 # The prior, as in the model.
 LEVEL = 3.0  # standard deviation of the level a
 SLOPE = 2.0  # standard deviation of the slope b
-SCALE = 2.0  # scale of the Rayleigh prior of s
+SCALE = 2.0  # scale of the Rayleigh prior for s
 SCALES = np.geomspace(0.03, 6.0, 13)  # the grid of s
 KNOTS = 20  # largest number of knots of the walk
 _EVEN_SHARE = 0.4  # weight of evenly spaced knots; quantiles of the forecasts get the rest
@@ -115,7 +115,7 @@ def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> "Calibr
         each class does not change. The calibration curve is then shifted by a constant on the log
         odds scale.
     spread : float, optional
-        Scale of the Rayleigh prior of the scale s of the random walk, in log odds. Default: 2.
+        Scale of the Rayleigh prior for the scale s of the random walk, in log odds. Default: 2.
 
     Returns
     -------
@@ -533,7 +533,7 @@ class SmoothCurve:
     weight : ndarray, shape (n,)
         Number of examples that each entry represents.
     spread : float
-        Scale of the Rayleigh prior of the scale of the random walk.
+        Scale of the Rayleigh prior for the scale of the random walk.
     shift : float
         Constant added to the log odds if the prevalence in the population differs from the
         prevalence in the sample.
@@ -768,7 +768,7 @@ def log_bayes_factors(
     Return the log Bayes factors of a rising and of a falling step.
 
     The reference is the smooth curve without a step. The scale of the walk is log-uniform in both
-    models. With the prior of the smooth curve, which keeps the scale away from 0, the walk would
+    models. With the prior for the smooth curve, which keeps the scale away from 0, the walk would
     also explain part of a step.
 
     Parameters

@@ -83,10 +83,10 @@ def crossed_groups(
         Prior pseudo-counts > 0 of the typical matrix, for which all effects are 0. Default:
         ``2 / C**2``.
     spread : float, default 1
-        Scale > 0 of the half-normal prior of the standard deviations of main effects, on the logit
+        Scale > 0 of the half-normal prior for the standard deviations of main effects, on the logit
         scale.
     interaction : float, default 0.5
-        Scale > 0 of the half-normal prior of the standard deviations of interactions, on the logit
+        Scale > 0 of the half-normal prior for the standard deviations of interactions, on the logit
         scale.
     prevalence : float or array_like, shape (C,), optional
         Known proportion of positives in the population of each cell, inside (0, 1), or known shares
@@ -201,7 +201,7 @@ class CrossedGroups(CountsPosterior):
     concentration : ndarray, shape (C, C)
         Prior pseudo-counts of the typical matrix, for which all effects are 0.
     spread, interaction : float
-        Scales of the half-normal priors of the standard deviations of main effects and of
+        Scales of the half-normal priors for the standard deviations of main effects and of
         interactions, on the logit scale.
     shares : ndarray, shape (C,), or None
         Shares of the classes in the population of each cell, if known.
@@ -363,7 +363,7 @@ class CrossedRates(LogitNormalRates):
     columns : ndarray, shape (G, L)
         Design of the main effects.
     interaction : float
-        Scale of the half-normal prior of the standard deviation of the interactions.
+        Scale of the half-normal prior for the standard deviation of the interactions.
     """
 
     terms: np.ndarray
@@ -377,7 +377,7 @@ class CrossedRates(LogitNormalRates):
 
     @property
     def _prior_scales(self):
-        """The scales (A + 1,) of the half-normal priors of tau and omega."""
+        """The scales (A + 1,) of the half-normal priors for tau and omega."""
         return np.array([self.scale] * (self.terms[-1] + 1) + [self.interaction])
 
     def components(
@@ -421,12 +421,12 @@ class CrossedRates(LogitNormalRates):
         return total + self._log_prior_of_scales(log_scales)
 
     def _log_prior_of_middle(self, middle):
-        """Return the log prior of b_0, for a rate Beta(a, b), up to a constant."""
+        """Return the log prior for b_0, for a rate Beta(a, b), up to a constant."""
         a, b = self.prior[0]
         return a * middle - (a + b) * np.logaddexp(0, middle)
 
     def _log_prior_of_scales(self, log_scales):
-        """Return the log prior of the logarithms of the half-normal scales."""
+        """Return the log prior for the logarithms of the half-normal scales."""
         scales = np.exp(log_scales)
         return (log_half_normal(scales, self._prior_scales) + log_scales).sum(1)
 

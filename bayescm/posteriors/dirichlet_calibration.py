@@ -82,7 +82,7 @@ def dirichlet_calibration(
     evidence : xarray.Dataset
         Evidence of more than two classes from :func:`bayescm.from_probabilities`.
     spread : float, optional
-        Scale of the half-normal prior of the dependence between classes. Default: 1.
+        Scale of the half-normal prior for the dependence between classes. Default: 1.
 
     Returns
     -------
@@ -379,7 +379,7 @@ class LinearDeparture:
     weight : ndarray, shape (n,)
         Number of examples that each entry represents.
     spread : float
-        Scale of the half-normal prior of the dependence between classes.
+        Scale of the half-normal prior for the dependence between classes.
     shift : ndarray, shape (C,)
         Logarithm of the share of each class in the population relative to the sample, up to a
         constant.

@@ -30,7 +30,7 @@ class DirichletHierarchy:
     concentration : ndarray, shape (C, C)
         Prior pseudo-counts of the typical group.
     spread : float
-        Scale of the half-normal prior of the spreads.
+        Scale of the half-normal prior for the spreads.
     points : int
         Smallest number of weighted points of the parameters.
     """

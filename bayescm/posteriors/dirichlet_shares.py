@@ -17,7 +17,7 @@ groups are integrated out in closed form (Mosimann 1962):
     P(n_g \mid p, \tau) \propto \frac{\Gamma(w)}{\Gamma(w + N_g)}
         \prod_c \frac{\Gamma(w p_c + n_{gc})}{\Gamma(w p_c)}.
 
-The prior of p is a Dirichlet distribution, and the prior of :math:`\tau` is half-normal. Both are
+The prior for p is a Dirichlet distribution, and the prior for :math:`\tau` is half-normal. Both are
 sampled by importance sampling. The proposal for log :math:`\tau` is a histogram on a grid, and the
 proposal for p given :math:`\tau` is a Dirichlet distribution near its posterior.
 
@@ -63,7 +63,7 @@ class DirichletShares:
     prior : ndarray, shape (C,)
         Dirichlet parameters of the typical shares.
     scale : float
-        Scale of the half-normal prior of the spread.
+        Scale of the half-normal prior for the spread.
     points : int
         Smallest number of weighted points of the parameters.
     """

@@ -72,7 +72,7 @@ def drifting(
     concentration : array_like, optional
         Prior pseudo-counts of the first step, > 0: one number or (2, 2). Default: 0.5.
     drift : float, optional
-        Scale > 0 of the half-normal prior of the standard deviation of the change between two
+        Scale > 0 of the half-normal prior for the standard deviation of the change between two
         steps, on the logit scale. Default: 0.2.
     filtered : bool, default False
         Whether each step is estimated only from itself and earlier steps. By default, all steps are
@@ -125,7 +125,7 @@ class Drifting(CountsPosterior):
     prior : ndarray, shape (2, 2)
         Prior pseudo-counts of the first step.
     scale : float
-        Scale of the half-normal prior of the drift.
+        Scale of the half-normal prior for the drift.
     only_past : bool
         Whether the distributions are filtered rather than smoothed.
     joint : bool

@@ -9,7 +9,7 @@ the actual class c times the share of the joint predictions a within the class,
 
 s_g, and q_gc for each class c, have Dirichlet distributions around average shares, each with a
 separate spread (`bayescm.posteriors.dirichlet_shares`). They are independent in the prior and in
-the posterior, so the average of the products is the product of the averages. The prior of the
+the posterior, so the average of the products is the product of the averages. The prior for the
 average predictions is centred on classifiers that are independent given the class.
 """
 
@@ -46,7 +46,7 @@ def grouped_outcomes(
     concentration : float or array_like, shape (C, C) or (J, C, C), optional
         Prior pseudo-counts of each classifier's matrix. Default: ``2 / C**2``.
     spread : float, default 1
-        Scale of the half-normal prior of the spreads between groups, on the logit scale.
+        Scale of the half-normal prior for the spreads between groups, on the logit scale.
 
     Returns
     -------
@@ -108,7 +108,7 @@ class GroupedOutcomes(CountsPosterior):
     prior : ndarray, shape (J, C, C)
         Prior pseudo-counts of each classifier's matrix.
     spread : float
-        Scale of the half-normal prior of the spreads between groups, on the logit scale.
+        Scale of the half-normal prior for the spreads between groups, on the logit scale.
     """
 
     pooled_dims = ("group",)

@@ -71,7 +71,7 @@ def hierarchical_calibration(
     evidence : xarray.Dataset
         Evidence of two classes from :func:`bayescm.from_probabilities` with ``group=``.
     spread : float, optional
-        Scale of the half-normal prior of the standard deviation of the level between sites, in log
+        Scale of the half-normal prior for the standard deviation of the level between sites, in log
         odds. Default: 1. For the slope per standard deviation of the log odds, the scale is half of
         this value.
 

@@ -119,7 +119,7 @@ def hierarchical_folds(
     halves : DataArray, dims (..., repeat, half, actual, predicted), optional
         Counts of the same classifiers trained on disjoint halves, each tested on the other half,
         from `bayescm.learners.cross_halves`. They show how far training sets move the threshold.
-        With halves, the prior of the spread is wider, and the correlation between folds is
+        With halves, the prior for the spread is wider, and the correlation between folds is
         estimated.
 
     Returns

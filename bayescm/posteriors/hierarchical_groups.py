@@ -66,7 +66,7 @@ def hierarchical_groups(
     concentration : float, array_like or DataArray, shape (C, C), optional
         Prior pseudo-counts > 0 of the typical group. Default: ``2 / C**2``.
     spread : float, default 1
-        Scale > 0 of the half-normal prior of the standard deviations between groups, on the logit
+        Scale > 0 of the half-normal prior for the standard deviations between groups, on the logit
         scale.
     prevalence : float, optional
         Known proportion of the positive class in the population, inside (0, 1). Default: the scalar
@@ -77,7 +77,7 @@ def hierarchical_groups(
         such as ``{"beds": 500}``. See `bayescm.meta.study_covariates`. With an array, the typical
         and the new group have covariates of 0.
     slope : float, default 2
-        Scale > 0 of the normal prior of the change of a logit per unit of a covariate.
+        Scale > 0 of the normal prior for the change of a logit per unit of a covariate.
 
     Returns
     -------
@@ -247,7 +247,7 @@ def _design(covariates, slope, table):
 
 # The posterior of one or more collections of groups.
 
-FEW_GROUPS = 5  # a caution is added with fewer groups, because the prior of the spread matters
+FEW_GROUPS = 5  # a caution is added with fewer groups, because the prior for the spread matters
 _FEWEST_DRAWS = 500  # smallest number of draws of the matrices of all groups
 _GROUP_DRAWS = 1e6  # largest number of draws times groups: half a second with two classes
 # Draws per point of the parameters, if more draws than by default are requested.
@@ -291,7 +291,7 @@ class HierarchicalGroups(CountsPosterior):
     concentration : ndarray, shape (C, C)
         Prior pseudo-counts of the typical group.
     spread : float
-        Scale of the half-normal prior of the standard deviations between groups, on the logit
+        Scale of the half-normal prior for the standard deviations between groups, on the logit
         scale.
     prevalence : float or None
         Proportion of the positive class in the population, if known.
@@ -299,7 +299,7 @@ class HierarchicalGroups(CountsPosterior):
         Covariates of the groups. All estimands except ``"finite"`` are for groups whose covariates
         are 0.
     slope : float
-        Scale of the normal prior of the change of a logit per unit of a covariate.
+        Scale of the normal prior for the change of a logit per unit of a covariate.
     points : int
         Smallest number of weighted points of the parameters.
     """

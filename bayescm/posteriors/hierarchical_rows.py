@@ -55,9 +55,9 @@ def hierarchical_rows(
     counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
         Counts of C >= 3 classes. A class may be absent.
     concentration : float, default 0.5
-        Both parameters of the beta prior of the mean accuracy, > 0.
+        Both parameters of the beta prior for the mean accuracy, > 0.
     spread : float, default 1
-        Scale of the half-normal prior of the spread of the accuracies, on the logit scale.
+        Scale of the half-normal prior for the spread of the accuracies, on the logit scale.
     errors : float, default 1
         Total of the prior pseudo-counts of the errors in a row.
 
@@ -103,9 +103,9 @@ class HierarchicalRows(CountsPosterior):
     ----------
     counts : DataArray, dims (..., actual, predicted)
     concentration : float
-        Both parameters of the beta prior of the mean accuracy.
+        Both parameters of the beta prior for the mean accuracy.
     spread : float
-        Scale of the half-normal prior of the spread of the accuracies, on the logit scale.
+        Scale of the half-normal prior for the spread of the accuracies, on the logit scale.
     errors : float
         Total of the prior pseudo-counts of the errors in a row.
     """

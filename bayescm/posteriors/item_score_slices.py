@@ -94,7 +94,7 @@ def item_score_slices(
         range of the measure or, if the measure has no range, twice the standard deviation of the
         items.
     concentration : float, optional
-        Prior of each slice. For item scores, the number of pseudo-items at each end of the range
+        Prior for each slice. For item scores, the number of pseudo-items at each end of the range
         (default 0.5). For other evidence, as in `repeated_items` and `multilabel`.
 
     Returns
@@ -388,7 +388,7 @@ def partially_pooled_shares(
     low, high : float
         Limits of the values.
     spread : float
-        Scale of the half-normal prior of the spread, as a proportion of the range of z.
+        Scale of the half-normal prior for the spread, as a proportion of the range of z.
     uniform, normal : ndarray, shape (S,)
         As for `partially_pooled`.
 
@@ -427,7 +427,7 @@ def extreme_slice(values: np.ndarray, scale: float) -> tuple[int, float]:
     values : ndarray, shape (S, J)
         Separate draws of each slice.
     scale : float
-        Scale of the half-normal prior of the spread between slices.
+        Scale of the half-normal prior for the spread between slices.
 
     References
     ----------
@@ -467,7 +467,7 @@ def partially_pooled(
     values : ndarray, shape (S, J)
         Separate draws of each slice.
     scale : float
-        Scale of the half-normal prior of the spread between slices.
+        Scale of the half-normal prior for the spread between slices.
     uniform, normal : ndarray, shape (S,)
         Random numbers for the draws of the spread and of the mean of the slices.
     """
@@ -494,7 +494,7 @@ def spread_posterior(y: np.ndarray, v: np.ndarray, scale: float) -> tuple[np.nda
     y, v : ndarray, shape (J,)
         Mean and variance > 0 of each slice, without pooling.
     scale : float
-        Scale of the half-normal prior of the spread.
+        Scale of the half-normal prior for the spread.
 
     Examples
     --------

@@ -124,7 +124,7 @@ def item_scores(
         (..., statistic).
     concentration : float, default 0.5
         Number of prior pseudo-items at each end of the range, >= 0, if the range is known. For
-        scores of 0 and 1, it is the parameter of a symmetric beta prior of their mean.
+        scores of 0 and 1, it is the parameter of a symmetric beta prior for their mean.
 
     Returns
     -------

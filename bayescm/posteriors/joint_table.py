@@ -1,5 +1,5 @@
 r"""
-The prior of the joint predictions of several classifiers, and draws from it.
+The prior for the joint predictions of several classifiers, and draws from it.
 
 The prior is a Dirichlet distribution over the actual class and the predictions of J classifiers,
 with total weight w. In its base measure, the predictions are independent given the actual class.
@@ -78,7 +78,7 @@ def draw_prior(
     prior: np.ndarray, lead: tuple[int, ...], share: float, rng: np.random.Generator
 ) -> np.ndarray:
     """
-    Return draws of every classifier's matrix from the prior of the joint table.
+    Return draws of every classifier's matrix from the prior for the joint table.
 
     The classifiers share the atoms of the stick-breaking construction. The remaining mass is given
     to each classifier as a separate Dirichlet with common row sums.

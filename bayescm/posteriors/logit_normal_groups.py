@@ -71,13 +71,13 @@ class BivariateLogitNormal:
     concentration : ndarray, shape (2, 2)
         Prior pseudo-counts of the typical group.
     spread : float
-        Scale of the half-normal prior of the standard deviations.
+        Scale of the half-normal prior for the standard deviations.
     prevalence : float or None
         Known proportion of the positive class in the population.
     design : ndarray, shape (G, Q), optional
         Covariates of the groups.
     slope : float
-        Scale of the normal prior of the change of a logit per unit of a covariate.
+        Scale of the normal prior for the change of a logit per unit of a covariate.
     points : int
         Smallest number of weighted points of the parameters.
     """
@@ -280,11 +280,11 @@ class LogitNormalRates:
     prior : ndarray, shape (D, 2)
         Beta parameters of the rate of a typical group.
     scale : float
-        Scale of the half-normal prior of the standard deviations of the logits.
+        Scale of the half-normal prior for the standard deviations of the logits.
     design : ndarray, shape (G, Q), optional
         Covariates of the groups. They are 0 for the typical group.
     slope : float or ndarray, shape (Q,)
-        Scale of the normal prior of the change of a logit per unit of a covariate.
+        Scale of the normal prior for the change of a logit per unit of a covariate.
     points : int
         Smallest number of weighted points of the parameters.
     """

@@ -67,7 +67,7 @@ _THIN = 4  # sweeps per draw
 # Correlation between draws of the same chain above which a warning is issued. With 400 chains, it
 # is five standard errors.
 _CORRELATED = 0.25
-_LEARNED = (1.0, 9.0)  # Beta prior of the dependence, if the ratings identify it
+_LEARNED = (1.0, 9.0)  # Beta prior for the dependence, if the ratings identify it
 _NODES = 15  # number of quadrature nodes for the difficulty of an example
 _LEAST_RATE = 1e-12  # smallest distance of a rate from 0 and 1
 # A warning is issued if two modes have different rates but similar log densities.

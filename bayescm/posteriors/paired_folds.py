@@ -422,7 +422,7 @@ class ThresholdSpread:
     error : ndarray, shape (C,)
         Standard error of a log class total.
     scale : float
-        Scale of the prior of the spread, in units of u.
+        Scale of the prior for the spread, in units of u.
     rho : float
         Proportion of the variance that the folds share. It is fixed if there are no halves.
     """
@@ -492,7 +492,7 @@ class ThresholdSpread:
         """
         Return the log posterior (..., J) of each classifier's spread over u, and rho.
 
-        The prior of the spread is half-Student-t, and the prior of rho is uniform.
+        The prior for the spread is half-Student-t, and the prior for rho is uniform.
         """
         between_folds, between_halves = self._threshold_variances(ratio, rho)
         logs = log_half_student_t2(ratio, self.scale)

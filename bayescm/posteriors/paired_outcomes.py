@@ -70,7 +70,7 @@ def paired_outcomes(outcomes, *, concentration=None) -> "PairedOutcomes":
     Raises
     ------
     ValueError
-        If the priors of the classifiers have different row sums, or are neither all > 0 nor all 0.
+        If the priors for the classifiers have different row sums, or are neither all > 0 nor all 0.
 
     References
     ----------
@@ -98,7 +98,7 @@ class PairedOutcomes(CountsPosterior):
 
     The prior is a Dirichlet distribution of the whole joint table. Under its base measure, the
     predictions are independent given the truth. Its total weight is the weight of one classifier's
-    prior. So the marginal prior of each classifier is exactly its own prior.
+    prior. So the marginal prior for each classifier is exactly its own prior.
 
     Attributes
     ----------
@@ -326,7 +326,7 @@ class PairedOutcomes(CountsPosterior):
         """
         Return a posterior with a heavier prior, and the discordant counts.
 
-        The prior of the proportion of discordant examples that the first classifier gets right is
+        The prior for the proportion of discordant examples that the first classifier gets right is
         uniform. This is Altham's (1971) prior for McNemar's table. With few discordant examples,
         results depend on the prior. The result is None for equal classifiers and for a prior of 0.
 

@@ -58,9 +58,9 @@ from bayescm.posteriors.base import DRAWS, LARGE_DRAWS, LabelTemplate, Posterior
 from bayescm.validate import check_number, check_whole, fail
 
 # Scales of the priors, as in the PyMC model.
-SPREAD = 1.0  # scale of the Rayleigh prior of the spread
-FIRST = 0.5  # standard deviation of the normal prior of the advantage of the system shown first
-TIES = 1.5  # standard deviation of the normal prior of log nu
+SPREAD = 1.0  # scale of the Rayleigh prior for the spread
+FIRST = 0.5  # standard deviation of the normal prior for the advantage of the system shown first
+TIES = 1.5  # standard deviation of the normal prior for log nu
 # Number of scales of the second grid, which is uniform on the log scale and covers the probable
 # scales. If 25 scales cover the whole range instead, the ends of intervals of win rates are wrong
 # by 0.13 posterior standard deviations. With 60 scales, the error is 0.06.
@@ -96,11 +96,11 @@ def preferences(
     votes : xarray.Dataset
         Votes from :func:`bayescm.from_preferences` or :func:`bayescm.from_rankings`.
     spread : float, default 1
-        Scale > 0 of the Rayleigh prior of the standard deviation of the strengths, in log odds.
+        Scale > 0 of the Rayleigh prior for the standard deviation of the strengths, in log odds.
     first : float, default 0.5
         Standard deviation > 0 of the prior of the advantage of the system shown first, in log odds.
     ties : float, default 1.5
-        Standard deviation > 0 of the prior of log nu.
+        Standard deviation > 0 of the prior for log nu.
 
     Returns
     -------

@@ -244,8 +244,8 @@ _NO_DEVIATION = 0.02
 _NORMAL_NODES = 7  # number of Gauss-Hermite nodes, for spreads below one step
 
 # Prior, as in the model file.
-_NARROWER = 25  # half of the prior of tau is narrower by this factor
-_OUTLYING_B = 9.0  # the prior of the share of deviating groups is Beta(1, 9)
+_NARROWER = 25  # half of the prior for tau is narrower by this factor
+_OUTLYING_B = 9.0  # the prior for the share of deviating groups is Beta(1, 9)
 
 # Ranges of the parameters in the search for the posterior.
 #
@@ -304,7 +304,7 @@ class NormalMixtureRates:
     prior : ndarray, shape (2,)
         Beta parameters of the rate of a typical group.
     scale : float
-        Scale of the half-normal prior of the standard deviation between ordinary groups. Half of
+        Scale of the half-normal prior for the standard deviation between ordinary groups. Half of
         the prior is narrower, see ``models.robust_groups``.
     deviation : float
         Typical distance of deviating groups, up or down. Its standard deviation is half of this
@@ -535,7 +535,7 @@ class NormalMixtureRates:
         """
         Return the log prior masses of the cells between edges of m, tau and omega.
 
-        The priors of expit(m) and omega are beta distributions, and the prior of tau is an equal
+        The priors for expit(m) and omega are beta distributions, and the prior for tau is an equal
         mixture of two half-normal distributions.
         """
         (a, b), middle = self.prior, (edges[0][1:] + edges[0][:-1]) / 2

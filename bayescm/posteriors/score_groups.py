@@ -28,7 +28,7 @@ from bayescm.posteriors.item_score_slices import ItemScoreSlices
 from bayescm.posteriors.scores import scores
 from bayescm.validate import fail
 
-_SPREAD = 0.5  # scale of the prior of the spread between groups, as for slices of items
+_SPREAD = 0.5  # scale of the prior for the spread between groups, as for slices of items
 _FEW_EXAMPLES = 20  # a caution is added if a group has fewer examples of a class
 
 

@@ -59,7 +59,7 @@ def scores(
     prevalence : float or tuple, optional
         For two classes, the known prevalence of the positive class, or the parameters (a, b) of a
         beta prior that is updated by the sample. The default is the coordinate ``prevalence`` of
-        the evidence if there is one, else (0.5, 0.5). More classes have a Dirichlet prior of the
+        the evidence if there is one, else (0.5, 0.5). More classes have a Dirichlet prior for the
         same total weight.
 
     Returns

@@ -341,7 +341,7 @@ def table(
     DataFrame
         Concatenated tables of `bayescm.summary`, with two additional columns at the front:
         ``prior`` (its name) and ``examples`` (the number of examples to which it is equivalent).
-        ``examples`` is NaN for priors of other families, and for entries that do not change the
+        ``examples`` is NaN for priors from other families, and for entries that do not change the
         concentration.
 
     Examples
@@ -377,7 +377,7 @@ def table(
 
 
 def _examples(prior, counts):
-    """Return the number of examples to which the prior of the cells is equivalent, or NaN."""
+    """Return the number of examples to which the prior for the cells is equivalent, or NaN."""
     concentration = prior.get("concentration")
     if callable(concentration) or "concentration" not in prior:  # unknown pseudo-counts
         return float("nan")

@@ -228,8 +228,8 @@ def from_rates(
     """
     Return the prior with given beta distributions of recall and specificity.
 
-    These are the priors of recall and specificity in `fixed_totals`, for any prevalence, and in
-    `dirichlet_multinomial`. In the latter model, the prior of the prevalence is a beta
+    These are the priors for recall and specificity in `fixed_totals`, for any prevalence, and in
+    `dirichlet_multinomial`. In the latter model, the prior for the prevalence is a beta
     distribution. Its parameters are the sum of the two parameters of recall, and the sum of the two
     parameters of specificity.
 

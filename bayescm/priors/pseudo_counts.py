@@ -69,7 +69,7 @@ def uniform(like: Like = None) -> xr.DataArray:
 
 def jeffreys(like: Like = None) -> xr.DataArray:
     """
-    Return the Jeffreys prior of the cells: half an example per cell.
+    Return the Jeffreys prior for the cells: half an example per cell.
 
     With two classes it is the default prior. With C classes it is equivalent to ``C**2 / 2``
     examples.
@@ -172,7 +172,7 @@ def from_posterior(
     """
     Return the prior from an earlier posterior, with its data discounted.
 
-    Use this for sequential updating: the posterior of one batch is the prior of the next.
+    Use this for sequential updating: the posterior of one batch is the prior for the next.
 
     Parameters
     ----------
