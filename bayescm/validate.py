@@ -520,7 +520,7 @@ def _row_labels(columns):
 
 
 def _first_moved(index, base):
-    """Return the first position at which two unique indexes of equal labels differ, or None."""
+    """Return the first position at which unique indexes with the same labels differ, or None."""
     if len(index) != len(base) or index.nlevels != base.nlevels:
         return None
     # This shortcut covers the common case of test rows that are compared with a new default index.

@@ -30,9 +30,9 @@ Parameters
 
 When to use it
 --------------
-Use it to find out how far slices of the same items are apart, and which slice is worst. The largest
-of many noisy means overestimates the true mean of its slice. Each slice needs about ten items, so
-that its standard error is well estimated and its mean is nearly normal.
+Use it to find out how far apart the slices of a set of items are, and which slice is worst. The
+largest of many noisy means overestimates the true mean of its slice. Each slice needs about ten
+items, so that its standard error is well estimated and its mean is nearly normal.
 
 When not to use it
 ------------------

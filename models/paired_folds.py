@@ -13,10 +13,10 @@ r"""Model for classifiers cross-validated on the same folds, with correlated eff
     \text{counts}_k \mid \theta &\sim \mathrm{Multinomial}(n_k, \theta)
 
 A joint outcome is the actual class together with the predicted labels of all classifiers, as in
-`paired_outcomes`. Fold k of K has :math:`n_k` test examples, all folds have :math:`n_j` of class j,
-and :math:`u^2 = 2\, \mathrm{median}(1 / n_j)`. The probabilities :math:`r_{mij}` of classifier m
-for class i and label j are sums of :math:`\theta`. The measure of classifier m is computed from the
-rates :math:`\mathrm{softmax}(\eta_{mi})`.
+`paired_outcomes`. Fold k of K has :math:`n_k` test examples, all folds together have :math:`n_j`
+examples of class j, and :math:`u^2 = 2\, \mathrm{median}(1 / n_j)`. The probabilities
+:math:`r_{mij}` of classifier m for class i and label j are sums of :math:`\theta`. The measure of
+classifier m is computed from the rates :math:`\mathrm{softmax}(\eta_{mi})`.
 
 Parameters
 ----------

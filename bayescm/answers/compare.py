@@ -801,7 +801,7 @@ def _displayed(row, measure, display_names):
 
 
 def _sentence_with_labels(row, words, display_names):
-    """Add the position along further dimensions to a sentence, if there is one."""
+    """Prefix a sentence with its labels along further dimensions, if there are any."""
     where = {dim: label for dim, label in row.items() if dim not in COLUMNS}
     return _at(where, words, display_names) if where else words
 

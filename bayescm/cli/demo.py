@@ -31,7 +31,7 @@ class Demo(Options):
         list[str] | None,
         option(
             "--sampler",
-            "Option of NUTS, e.g. target_accept=0.99 or chains=4. Repeat for several.",
+            "Option of the sampler, e.g. target_accept=0.99 or chains=4. Repeat for several.",
             MODEL,
             "NAME=VALUE",
         ),

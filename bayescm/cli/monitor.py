@@ -62,7 +62,7 @@ class Store(Options):
         option(
             "--store",
             "Ledger: a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE. If the "
-            "address contains a password, set it in the environment.",
+            "address contains a password, set the address in BAYESCM_STORE instead.",
             _LEDGER,
             "LEDGER",
             envvar="BAYESCM_STORE",
@@ -98,7 +98,7 @@ class Forgetting(Options):
         ),
     ] = 1.0
     window: Annotated[
-        int | None, option("--window", "Number of latest batches to use.", _ALARMS, "N")
+        int | None, option("--window", "Number of most recent batches to use.", _ALARMS, "N")
     ] = None
     order: Annotated[
         str,
@@ -1182,7 +1182,7 @@ class Latest(Options):
     """How many batches are shown."""
 
     last: Annotated[
-        int | None, option("--last", "Number of latest batches to show.", QUESTION, "N")
+        int | None, option("--last", "Number of most recent batches to show.", QUESTION, "N")
     ] = None
 
 
@@ -1443,7 +1443,12 @@ class Challenge(Store):
     ] = None
     margin: Annotated[
         float | None,
-        option("--margin", "Smallest improvement for a promotion. Default: 0.", _LEDGER, "NUMBER"),
+        option(
+            "--margin",
+            "Smallest improvement required for promotion. Default: 0.",
+            _LEDGER,
+            "NUMBER",
+        ),
     ] = None
     prob: Annotated[
         float | None,

@@ -395,7 +395,7 @@ class Model(Options):
 
     model: Annotated[
         str | None,
-        option("--model", "Name of the model. Default: chosen from the evidence.", MODEL, "NAME"),
+        option("--model", "Name of the model. Default: determined by the evidence.", MODEL, "NAME"),
     ] = None
 
 

@@ -39,10 +39,10 @@ def show(
     """
     Print the table of a command and save its plot, as the last step of the command.
 
-    Options that had no effect raise an error first. Programs (``csv``, ``json``) get all digits and
-    no header. People (``table``, ``markdown``) get four significant digits, or fewer if the
-    numerical error is larger, and no control characters. The ``caution`` of the table is printed to
-    stderr.
+    Options that had no effect raise an error first. Formats for programs (``csv``, ``json``)
+    contain all digits and no header. Formats for people (``table``, ``markdown``) contain four
+    significant digits, or fewer if the numerical error is larger, and no control characters. The
+    ``caution`` of the table is printed to stderr.
 
     Parameters
     ----------

@@ -365,10 +365,10 @@ def beta_highest(a, b, prob, power=0):
     Notes
     -----
     Newton's method solves for both ends at once, in log odds. It starts at the ends of the
-    equal-tailed interval, whose mass is known. The mass that a step adds is a short Gauss-Legendre
-    sum, so the incomplete beta function is evaluated only twice. The few ends that move far are
-    refined with that function itself. Any ends that still have not converged are found by
-    bisection.
+    equal-tailed interval, whose mass is known. The mass that a step adds is computed as a short
+    Gauss-Legendre sum, so the incomplete beta function is evaluated only twice. The few ends that
+    move far are refined with that function itself. Any ends that still have not converged are found
+    by bisection.
     """
     a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
     ends = np.empty((a.size, 2))

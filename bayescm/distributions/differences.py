@@ -64,7 +64,7 @@ def independent_tails(first: Distribution, second: Distribution) -> "Independent
 @dataclass(frozen=True, eq=False)
 class DrawnDifference(Empirical):
     """
-    Draws of a difference whose probabilities are known more accurately than from the draws.
+    Draws of a difference whose probabilities are computed more accurately without the draws.
 
     Attributes
     ----------

@@ -17,12 +17,12 @@ _SAME = 1e-12  # atoms that differ only by rounding are merged
 # Otherwise, the mean likelihood ratio of a large table would be infinite, although the infinite
 # value practically never occurs.
 NEVER = 1e-6
-# Number of standard errors within which both ends of an interval lie in 95% of samples of draws.
-# The normal quantile of 1 - 0.05 / 4 is 2.24, and an estimated standard error is itself wrong by
-# about 10%.
+# Number of standard errors within which both ends of an interval are correct for 95% of sets of
+# draws. The normal quantile of 1 - 0.05 / 4 is 2.24, and an estimated standard error is itself
+# wrong by about 10%.
 _CONFIDENCE = 2.4
-# The same for evenly spread nodes, in standard errors of as many independent draws. It covers 95%
-# of 80 intervals of five folds (docs/results/recomputed_stated_errors.csv).
+# The same number for evenly spread nodes, in standard errors of as many independent draws. It
+# covers 95% of 80 intervals of five folds (docs/results/recomputed_stated_errors.csv).
 _CONFIDENCE_OF_NODES = 1.5
 _BATCHES = 16
 # With this many chains, the variance between chains gives the effective number of draws to within
@@ -328,7 +328,7 @@ class Empirical(Distribution):
         """
         Return an interval of the given kind and the errors of its ends, (..., 2) each.
 
-        The error is the half width of a 95% interval: in 95% of samples of draws, both ends are
+        The error is the half width of a 95% interval: for 95% of sets of draws, both ends are
         within their errors of the ends for infinitely many draws. The error of a quantile is its
         distance to the quantiles whose levels differ by `_CONFIDENCE` standard errors. The ends of
         the shortest interval converge with the cube root of the number of draws, more slowly than

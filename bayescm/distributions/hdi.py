@@ -5,11 +5,13 @@ This is the general solver, which `Distribution` uses. It needs only quantiles, 
 densities. Some distributions have faster or more accurate solvers:
 
 - Functions of independent shares and pre-integrated functions provide the slope of the density on
-  their lattices. `newton` uses it, with `both_ends` of this module and one `shortest_candidate`.
+  their lattices. `newton` uses this slope, with `both_ends` of this module and one
+  `shortest_candidate`.
 - Beta variables and F1 have densities in closed form. `beta.beta_highest` solves thousands of them
   at once, with two evaluations of the incomplete beta function each. Newton's method with that
   function in every step takes twice as long, and the general solver ten times.
-- Distributions by moments are polynomials in the normal score (`moments.QuantilePolynomial`).
+- If only moments are known, the quantile function is approximated by a polynomial in the normal
+  score. Newton's method finds its ends of equal density (`moments.QuantilePolynomial`).
 - A reciprocal may have mass at infinity, which its intervals then include (`reciprocal`).
 - Draws use ArviZ's interval. ArviZ does not support weighted values, so these use `Discrete.hdi`.
 """

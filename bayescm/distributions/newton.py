@@ -68,7 +68,7 @@ _SPLITS_OF_FEW_NODES = 0.55  # factor for these log odds if the quantile functio
 _ANOTHER = 0.1  # in z; candidates further apart than this are different
 _VALLEY = 0.02  # depth of a valley in the log density that separates two modes
 _VISIBLE = 4.5  # largest z at which a valley is taken into account
-# Codes of the kinds of an interval, which index `_KIND_NAMES`.
+# Codes for the kinds of interval, which index `_KIND_NAMES`.
 _EQUAL_DENSITIES = 0
 _FROM_LOWER = 1
 _TO_UPPER = 2
@@ -214,7 +214,7 @@ class _HighestDensityEquations:
         return self
 
     def start(self, ends, curve, link, rows):
-        """Start at the shortest candidate in the selected rows, and wherever it has changed."""
+        """Start selected rows, and rows with a new shortest candidate, at that candidate."""
         candidate = shortest_candidate(curve, link, self.prob)
         away = np.abs(
             np.where(np.isfinite(ends.y), ends.y, 0)

@@ -248,7 +248,7 @@ def name_of(evidence: Any) -> str | None:
     """
     Return the name of the type of evidence for a message, or None for other objects.
 
-    Only the modules of single types use this function. All other code uses
+    Only modules that define a single type of evidence use this function. All other code uses
     `bayescm.evidence.registry.type_of`.
     """
     return next((entry.name for entry in _MADE if entry.matches(evidence)), None)

@@ -578,7 +578,7 @@ class File:
             raise fail("Several columns have the name {}", twice[0], "", todo)
 
     def columns(self, wanted: Columns) -> pd.DataFrame:
-        """Return selected columns, with labels of a text file as strings."""
+        """Return the selected columns; labels from a text file are strings."""
         self._check_once(wanted.names)
         with plainly(self.path):
             if self.table is not None:

@@ -8,8 +8,8 @@ with dims (..., statistic). The statistics are:
 - Sums of powers, for the moments of means.
 - ``part 0``, ``part 1`` and so on: the number of items in each part of a scale.
 
-Sums of sums, including discounted ones, are evidence of the same type, which
-`bayescm.posteriors.item_scores` and `multilabel` accept.
+A sum of such sums, discounted or not, is evidence of the same type.
+`bayescm.posteriors.item_scores` and `multilabel` accept it.
 
 Restricted to a partition of the scale, a Dirichlet process is a Dirichlet distribution of the
 proportions of its parts (Ferguson 1973). The rule `change` detects changes in these proportions.

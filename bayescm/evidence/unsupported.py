@@ -1,8 +1,8 @@
 """
 Public functions that do not support a type or design of evidence, with the statistical reason.
 
-The documentation shows this table, and `tests/test_every_type.py` tests every public function with
-every type of evidence against it. The table does not include functions that need properties of a
+The documentation shows this table, and `tests/test_every_type.py` checks it by calling every public
+function with every type of evidence. The table does not include functions that need properties of a
 particular type, such as the ROC curve of scores or the gap between groups.
 """
 

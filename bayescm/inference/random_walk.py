@@ -18,8 +18,9 @@ of Gauss-Legendre quadrature. For each node, with the likelihood :math:`L_t(x)` 
 
 The product of the normalising constants of the filter is the marginal likelihood of d, which
 weights its node (`Walk`). Paths are sampled backwards from the last step, given the filtered
-densities. A preliminary Kalman filter determines the spacing and width of the lattice and the
-initial nodes, but does not enter the result.
+densities. The drift is the standard deviation of a step, not its mean. A preliminary Kalman filter
+determines the spacing and width of the lattice and the initial nodes, but does not enter the
+result.
 
 References
 ----------
@@ -251,7 +252,7 @@ class _Window:
 @dataclass(frozen=True, eq=False)
 class ForwardBackward:
     """
-    Filter and smoother of a walk, for several drifts.
+    Forward filter and backward smoother of a random walk, for several step standard deviations.
 
     Attributes
     ----------

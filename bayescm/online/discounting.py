@@ -34,7 +34,7 @@ def accumulate(
     forgetting : float, default 1
         Discount factor; see `update`.
     window : int, optional
-        Number of latest batches to use. All batches are used by default.
+        Number of most recent batches to use. All batches are used by default.
 
     Returns
     -------

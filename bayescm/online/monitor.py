@@ -127,7 +127,7 @@ class Monitor(LedgerClient):
     forgetting : float, default 1
         Factor in (0, 1] by which each new batch multiplies the earlier evidence; see `update`.
     window : int, optional
-        Number of latest batches to use. All batches are used by default.
+        Number of most recent batches to use. All batches are used by default.
     measures : sequence of names or functions, optional
         Measures to monitor. Measures of forecasts must not need a curve, and measures of item
         scores must be means over the items. The defaults are:
@@ -503,9 +503,9 @@ class Monitor(LedgerClient):
         Rename classes or add new ones, and continue the history.
 
         All batches, including earlier ones, get the new names. In earlier batches, an added class
-        has no examples and no predictions. The rule `change` compares the predictions among the
-        classes of both periods, so an added class is not treated as a change. Floors, measures,
-        acknowledgements and pages follow the new name.
+        has no examples and no predictions. The rule `change` compares predictions only among the
+        classes present in both periods, so adding a class is not reported as a change. Floors,
+        measures, acknowledgements and pages follow the new name.
 
         Parameters
         ----------
@@ -637,7 +637,7 @@ class Monitor(LedgerClient):
         Parameters
         ----------
         last : int, optional
-            Number of latest batches to return. All by default.
+            Number of most recent batches to return. All by default.
 
         Returns
         -------
@@ -1058,7 +1058,7 @@ class Monitor(LedgerClient):
             Number of examples in the next batch, for ``"predictive"``. By default the current
             number of examples.
         last : int, optional
-            Number of latest batches to report. All by default.
+            Number of most recent batches to report. All by default.
         **rules
             See `since_change`.
 

@@ -264,7 +264,7 @@ def history(
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts. The default prior if omitted.
     last : int, optional
-        Number of latest batches to report. All by default.
+        Number of most recent batches to report. All by default.
     forgetting, window
         See `accumulate`.
 

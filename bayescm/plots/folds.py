@@ -233,7 +233,7 @@ def plot_omega(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Plot the interval of the pooled folds as a function of the discount.
+    Plot the interval of each measure of the pooled folds as a function of the discount.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ def plot_frontier(
 
 
 def _add_legend(page):
-    """List the names of the points below the figure, if they are not at the points."""
+    """Add a legend with the names of the points, if the points show only numbers."""
     handles, labels = page.axes.get_legend_handles_labels()
     if not handles:
         return

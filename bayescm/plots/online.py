@@ -141,7 +141,7 @@ def _parts(history):
 
 
 def _add_legend(page):
-    """Add a common legend for the lines of all panels, next to them."""
+    """Add one legend for the lines of all panels, outside the panels of a new figure."""
     handles: dict[str, Any] = {}
     for axes in page.panels:
         lines, labels = axes.get_legend_handles_labels()

@@ -4,8 +4,8 @@ Direct posterior of `bayescm.models.averaged_folds`: the mean over Dirichlets.
 Each fold has a separate posterior, and the estimand is the mean of the measure over the folds. Its
 distribution is defined in one of three ways (``average``):
 
-- ``"correlated"``: the variance of the mean is inflated for the correlation between folds (Wang and
-  Li 2016).
+- ``"correlated"``: the variance of the mean is inflated to account for the correlation between
+  folds (Wang and Li 2016).
 - ``"independent"``: the mean of independent variables.
 - ``"mixture"``: the mixture of the posteriors of the folds.
 

@@ -279,7 +279,8 @@ _FEW = 20  # with fewer examples of a class, intervals are too short
 _SHARED_PAIRS = 0.1  # largest proportion of pairs of a positive and a negative that may share a bin
 # Largest mean of the greatest possible distance between a forecast and the midpoint of its bin.
 _FAR = 0.03
-# Smallest tail probability of the errors near 0 or 1, at the largest error rate of their bin.
+# A caution is added if several forecasts in the first or last bin are wrong, and their number has a
+# smaller tail probability than this at the largest error rate that a forecast in the bin implies.
 _UNLIKELY = 0.01
 
 

@@ -54,7 +54,7 @@ SLOPE = 2.0  # slope b
 SCALE = 1.0  # scale s (half-normal)
 # Number of pseudo-examples at each end of the forecasts, in all classes together or in one class.
 _END_EXAMPLES = 0.5
-# The same for a mean over classes, in all classes together. With 100 examples of ten classes,
+# The same number for a mean over classes, shared by all classes. With 100 examples of ten classes,
 # intervals of the mean area are up to 1.5 times as long as the t interval. With half an example,
 # they are up to 2.2 times as long.
 _END_EXAMPLES_OF_MEAN = 0.125

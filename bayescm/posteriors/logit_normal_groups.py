@@ -574,7 +574,7 @@ def _normal_equations(residuals, weights, cholesky):
     gradient = [a * residuals[0] + b * residuals[1], c * residuals[1]]
     first, second = a**2 * weights[0] + 1, c**2 * weights[1] + 1
     shared = b**2 * weights[1]
-    # The determinant is written as a sum, because a difference of products loses its digits for
+    # The determinant is written as a sum, because a difference of products loses precision for
     # large counts.
     return gradient, [[first + shared, cross], [cross, second]], first * second + shared
 

@@ -52,9 +52,9 @@ _BOUND = 12.0  # bound of the logits in the search for the mode
 # proposal, and the number of components of the proposal. With a thousand points, the ends of
 # intervals are wrong by a fifth of a standard deviation. Several components are needed if the
 # raters hardly identify the classes. In that case, a rate is estimated precisely if its class is
-# common, and is almost undetermined if its class is rare. For 21 such examples, the lower limit of
-# the prevalence is 0.137. One component gives 0.070, with an effective number of 2,000 draws. With
-# sixteen components, the effective number is 10,000.
+# common, and is almost undetermined if its class is rare. For 21 examples labelled by such raters,
+# the lower limit of the prevalence is 0.137. One component gives 0.070, with an effective number of
+# 2,000 draws. With sixteen components, the effective number is 10,000.
 _POINTS = 16_000
 _PILOT = 2000
 _COMPONENTS = 16

@@ -19,13 +19,14 @@ from bayescm.evidence.clusters_and_slices import clusters_of, items_of_slices, s
 from bayescm.posteriors.base import LabelTemplate, Posterior
 
 # A warning is issued if two systems differ in fewer effective items than this, by unequal amounts.
-# Differences between means have coverage 0.81 to 1 if 3 or 10 items differ, and at least 0.94 if 25
-# do. Coverage is lowest if gains are small and losses large and rare. If all items differ by the
-# same amount, it is 0.88 to 0.98 (docs/results/item_scores_near_copies.csv, 100 data sets each).
-# For multilabel evidence, the warning is also issued for equal amounts, because one example can
-# lose labels and another can gain them. For a system that predicts no labels in 5 of 100 examples,
-# differences of f1_micro have coverage 0.62 if each of the 5 loses the same number of labels (150
-# data sets).
+# Intervals of differences between means have coverage 0.81 to 1 if 3 or 10 items differ, and at
+# least 0.94 if 25 do. Coverage is lowest if gains are small and losses large and rare. If all
+# differing items differ by the same amount, coverage is 0.88 to 0.98
+# (docs/results/item_scores_near_copies.csv, 100 data sets each). For multilabel evidence, the
+# warning is also issued for equal amounts, because one example can lose labels and another can gain
+# them. If one of two otherwise equal systems predicts no labels for 5 of 100 examples, intervals of
+# the difference in f1_micro have coverage 0.62 if each of these examples loses the same number of
+# labels (150 data sets).
 _FEW_APART = 15
 
 

@@ -308,7 +308,7 @@ def _rounded(value, error):
 
 
 def _shown(table, names):
-    """Return rows of heterogeneity as text, with two decimals because they come from draws."""
+    """Return the table of heterogeneity as text, with two decimals because it comes from draws."""
     columns = ["median", "lower", "upper"]
     frame = pd.DataFrame({"quantity": [names[name] for name in table.index]})
     for column in columns:
