@@ -641,6 +641,7 @@ def _marked(cells):
         yield pytest.param(kind, name, id=f"{kind}: {name}", marks=marks)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("kind", "name"), list(_marked(_supported())))
 def test_a_call_has_a_sensible_result(kind, name, tmp_path):

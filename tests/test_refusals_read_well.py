@@ -378,6 +378,7 @@ def test_every_advice_is_followed():
     assert FOLLOWED.keys() >= CALLS.keys()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_the_advised_call_works(name, tmp_path, monkeypatch):

@@ -196,6 +196,7 @@ def test_abstentions_do_not_bring_back_a_class_without_examples():
         assert table.attrs["caution"].endswith(": 3.")
 
 
+@pytest.mark.long
 def test_averages_over_labels_without_examples():
     rng = np.random.default_rng(10)
     truth = np.c_[rng.random((60, 2)) < 0.4, np.zeros((60, 2), bool)]

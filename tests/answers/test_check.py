@@ -78,6 +78,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("evidence", "measure"),
     [
@@ -107,6 +108,7 @@ def test_what_is_needed_would_decide():
     assert bcm.check(more, "recall > 0.75")["probability"][0] == pytest.approx(0.95, abs=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by", [None, "site"])
 def test_what_a_difference_needs_would_decide(by):
     def asked(times):

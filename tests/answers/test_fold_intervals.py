@@ -31,6 +31,7 @@ def test_reference_intervals(case, measure):
         np.testing.assert_allclose(ends, wanted, atol=case["tol"]["abs"], rtol=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["precision", "f1", "mcc", "balanced_accuracy"])
 @pytest.mark.parametrize("model", MODELS)
 def test_folds_and_repeats_are_used_up_and_the_rest_stays(model, name):
@@ -97,6 +98,7 @@ def test_moments_of_f1_have_a_closed_form():
     assert pearson == pytest.approx((mean - mode) / bcm.distribution(folds, "f1", **settings).sd())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("average", ["independent", "mixture"])
 def test_readings_of_the_average(average):
     folds = COUNTS.isel(repeat=0)
@@ -138,6 +140,7 @@ def test_bad_input(counts, keywords, error, message):
         bcm.interval(counts, "f1", **{"model": "pooled_folds", **keywords})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("train", "said"), [(0.75, True), (0.3, False)])
 def test_random_splits_of_all_data_say_that_intervals_may_be_too_short(train, said):
     counts = COUNTS.isel(classifier=0, drop=True)

@@ -114,6 +114,7 @@ def test_other_wrong_calls():
         bcm.plots.plot_frontier(bcm.summary(bcm.from_cells(tp=1, fn=2, fp=3, tn=4)))
 
 
+@pytest.mark.long
 def test_the_plot_fills_the_points_of_the_frontier():
     table = bcm.frontier(EVIDENCE, "accuracy", cost=COST | {"large": 90.0}, random_seed=1)
     axes = bcm.plots.plot_frontier(table, cost_label="dollars").axes[0]

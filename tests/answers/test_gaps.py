@@ -146,6 +146,7 @@ def test_groups_by_another_name_are_pooled_too(sites):
         bcm.gap(sites.rename(group="batch"), "recall", dim="batch")
 
 
+@pytest.mark.long
 def test_the_combinations_of_attributes_are_groups(sites):
     cells = np.stack([sites.values[:3], sites.values[[1, 0, 2]]])
     counts = bcm.from_matrix(cells, labels=[0, 1], dims=("sex", "age"))
@@ -194,6 +195,7 @@ def test_the_gap_of_two_groups_is_their_comparison(hits, size, measure):
         np.testing.assert_allclose(found, ends, atol=0.012)
 
 
+@pytest.mark.long
 def test_the_gap_of_two_sets_of_classifiers_and_of_items_is_their_comparison():
     rng = np.random.default_rng(4)
     actual, group = rng.random(240) < 0.5, np.arange(240) % 2

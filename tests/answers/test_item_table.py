@@ -46,6 +46,7 @@ def test_attempts_count_by_their_shares():
     )
 
 
+@pytest.mark.long
 def test_systems_that_answered_different_items_are_cautioned_of():
     items = {"a": ["w", "x", "y", "z"], "b": ["w", "x", "y", "z"], "c": ["w", "x", "y"]}
     scores = {"a": [1, 1, 0, 0], "b": [1, 0, 0, 0], "c": [1, 1, 1]}

@@ -79,6 +79,7 @@ def test_copies_cost_nothing():
     np.testing.assert_allclose(often[0], once[0])
 
 
+@pytest.mark.long
 def test_intervals_agree_with_the_delta_method_for_many_examples(three):
     many = three.assign(counts=three.counts * 100)
     ours = bcm.joint_interval(many, MEASURES, random_seed=0)
@@ -90,6 +91,7 @@ def test_intervals_agree_with_the_delta_method_for_many_examples(three):
         assert (np.abs(ours[name] - theirs[name]) < 0.12 * length).all()
 
 
+@pytest.mark.long
 def test_pairs_leave_out_the_others(three):
     chosen = bcm.joint_interval(three, ["f1", "recall"], pairs=[("a", "f1")], random_seed=0)
     assert int(chosen.f1.notnull().sum()) == 2
@@ -115,6 +117,7 @@ def test_classes_hold_together():
     assert found.recall.dims == ("class", "bound")
 
 
+@pytest.mark.long
 def test_a_measure_undefined_throughout_is_left_out(three):
     def never(cells):
         return np.full(cells.shape[:-2], np.nan)

@@ -24,6 +24,7 @@ class Counts(ClassifierMixin, BaseEstimator):
         return np.full(len(x), 1 - int(self.seen_.sum() == 90))
 
 
+@pytest.mark.long
 def test_sizes_are_numbers_or_shares_and_every_size_is_summarised_by_itself():
     table = bcm.learners.learning_curve(
         Counts(), X, Y, [10, 0.5, 1.0], cv=10, measures=["recall", "f1"]
@@ -37,6 +38,7 @@ def test_sizes_are_numbers_or_shares_and_every_size_is_summarised_by_itself():
         assert table.loc[4, name] == pytest.approx(expected[name], abs=1e-9)
 
 
+@pytest.mark.long
 def test_a_plot_has_a_line_for_each_classifier():
     two = {"bayes": GaussianNB(), "counts": Counts()}
     table = bcm.learners.learning_curve(two, X, Y, [20, 80], cv=5)
@@ -75,6 +77,7 @@ class Knows(ClassifierMixin, BaseEstimator):
         return np.array([self.seen_.get(each, 0) for each in x[:, 0]])
 
 
+@pytest.mark.long
 def test_groups_are_not_tested_on_what_they_were_trained_on():
     group = np.arange(100) // 5
     known = {"cv": 5, "measures": "recall"}

@@ -63,6 +63,7 @@ def test_the_sentence_names_the_system_that_wins_more():
         assert sentence.startswith("1 is preferred to 0 in 67 of 100 comparisons (4")
 
 
+@pytest.mark.long
 def test_a_reference_is_compared_with_all_others():
     votes = votes_on(transitive(4), 200, 2)
     table = preferences.win_rates(votes, reference="b")
@@ -75,6 +76,7 @@ def test_a_reference_is_compared_with_all_others():
         preferences.win_rates(votes, reference="z")
 
 
+@pytest.mark.long
 def test_a_circle_shows_as_the_pairs_with_the_largest_residuals():
     table = preferences.check_fit(votes_on(with_circle(), 3000, 3))
     assert table.attrs["p_pairs"] < 0.01
@@ -96,6 +98,7 @@ def test_one_order_of_strength_is_rarely_rejected():
         assert 0.3 < values.mean() < 0.75
 
 
+@pytest.mark.long
 def test_the_fit_of_votes_in_clusters_has_a_caution():
     votes = votes_on(transitive(3), 90, 1)
     rows = pd.DataFrame({"left": list("ab") * 30, "right": list("bc") * 30, "winner": "left"})

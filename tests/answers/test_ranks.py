@@ -213,6 +213,7 @@ def test_pairs_in_a_circle_are_cautioned_of_and_tell_none_apart():
     assert table["tiers"].tolist() == ["1", "1", "1"]
 
 
+@pytest.mark.long
 def test_classifiers_of_a_mapping_are_ranked_within_each_data_set():
     answers = {"a": [1, 1, 0, 0] * 9, "b": [1, 0, 0, 0] * 9}
     both = bcm.from_classifiers([1, 1, 0, 0] * 9, answers)

@@ -24,6 +24,7 @@ def test_regions_hold_their_share_of_fresh_draws(cells):
         assert float(inside.mean()) == pytest.approx(prob, abs=0.02)
 
 
+@pytest.mark.long
 def test_the_region_is_the_smallest():
     where = bcm.answers.region(COUNTS, PAIR, random_seed=0)
     draws = draw_measures(COUNTS, list(PAIR), Question(random_seed=1))
@@ -40,6 +41,7 @@ def test_a_larger_probability_takes_more_room():
     assert float(small.area) < float(large.area)
 
 
+@pytest.mark.long
 def test_the_density_integrates_to_one():
     where = bcm.answers.region(COUNTS, PAIR, random_seed=0)
     cell = np.prod([float(where[name][1] - where[name][0]) for name in PAIR])

@@ -80,6 +80,7 @@ def test_without_a_threshold_a_slice_is_compared_with_the_rest(slices):
     )
 
 
+@pytest.mark.long
 def test_combinations_of_several_attributes_are_slices_too():
     counts = bcm.from_matrix(made(12).values.reshape(3, 4, 2, 2), dims=("sex", "age"))
     found = bcm.worst_slices(counts, "recall", dim=("sex", "age"), threshold=0.7, draws=500)
@@ -211,6 +212,7 @@ def test_equal_slices_of_items_are_partially_pooled(kind):
     assert set(table["topic"]) == set(range(12))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["answers", "label"])
 def test_a_bad_slice_of_items_is_flagged(kind):
     rate = np.r_[0.4, np.full(11, 0.85)]
@@ -224,6 +226,7 @@ def test_a_bad_slice_of_items_is_flagged(kind):
     assert found[0] > 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["answers", "label"])
 def test_two_slices_of_items_are_not_pooled_unless_a_spread_is_given(kind):
     evidence, measure = sliced_items(kind, np.array([0.5, 0.9]), 25, seed=7)
@@ -238,6 +241,7 @@ def test_two_slices_of_items_are_not_pooled_unless_a_spread_is_given(kind):
     assert float(pooled.point) < 0.7 * float(found.point)
 
 
+@pytest.mark.long
 def test_systems_and_labels_have_gaps_of_their_own():
     rng = np.random.default_rng(8)
     topic = np.repeat(np.arange(5), 40)

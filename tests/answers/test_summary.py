@@ -102,6 +102,7 @@ def test_the_estimand_has_a_column_where_it_has_a_name():
     assert "of" not in bcm.summary(sites.sum("group"), "recall")
 
 
+@pytest.mark.long
 def test_without_measures_counts_have_the_usual_ones():
     usual = bcm.summary(COUNTS)["measure"].tolist()
     assert "mcc" in usual
@@ -181,6 +182,7 @@ def test_sentences_have_display_names():
     assert line.startswith("F-measure lies between")
 
 
+@pytest.mark.long
 def test_where_a_mean_is_infinite_there_is_a_median():
     table = bcm.summary(COUNTS, ["nnd", "recall"])
     nnd = table.iloc[0]
@@ -224,6 +226,7 @@ def test_what_is_undefined_in_the_evidence_is_cautioned_of():
     assert "caution" not in bcm.summary(never, ["recall"]).attrs
 
 
+@pytest.mark.long
 def test_the_point_of_a_fit_whose_prevalence_has_a_beta_prior():
     asked = {"model": "fixed_totals", "prevalence": (2, 8)}
     counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)

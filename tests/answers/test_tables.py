@@ -75,6 +75,7 @@ def test_great_tables_escape_and_round_as_ours_do(monkeypatch):
         bcm.answers.great_table(frame)
 
 
+@pytest.mark.long
 def test_notebooks_show_summaries_and_comparisons_with_bars():
     counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     summary, compared = bcm.summary(counts, ["recall", "f1"]), bcm.compare(pairs(), "accuracy")
@@ -128,6 +129,7 @@ def test_of_a_large_number_no_more_decimals_are_left_out_than_all_but_two():
     assert decimals(30.0, 1) == 1
 
 
+@pytest.mark.long
 def test_a_terminal_shows_the_interval_of_every_row():
     counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     with pd.option_context("display.max_columns", 0, "display.width", 80):

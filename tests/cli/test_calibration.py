@@ -75,6 +75,7 @@ def test_sites_are_drawn_towards_each_other(capsys, file, tmp_path):
     assert "--corp needs one sample" in err
 
 
+@pytest.mark.long
 def test_folds_are_not_one_sample(capsys, file):
     code, out, err = run(capsys, file, *SICK, "--probability", "p", "--fold", "fold")
     assert code == 0, err
@@ -84,6 +85,7 @@ def test_folds_are_not_one_sample(capsys, file):
     assert "ece is not available for folds" in err
 
 
+@pytest.mark.long
 def test_more_than_two_classes(capsys, file):
     code, out, err = run(capsys, file, *PETS, "-m", "brier", "-m", "auc_macro")
     assert code == 0, err

@@ -47,6 +47,7 @@ def test_the_exit_status_says_the_outcome(run, required, status):
     assert (status == 2) == bool(said.err)
 
 
+@pytest.mark.long
 def test_every_site_and_every_format(run, tmp_path):
     options = ("--require", "accuracy > 0.8", "--by", "site")
     code, said = run(*COLUMNS, *options, "--format", "json", "--junit", "out.xml")
@@ -64,6 +65,7 @@ def test_every_site_and_every_format(run, tmp_path):
     assert {"mean", "lower", "upper", "would"} <= set(said.out.split())
 
 
+@pytest.mark.long
 def test_requirements_in_a_file(run, tmp_path):
     path = tmp_path / "gate.toml"
     path.write_text(

@@ -58,6 +58,7 @@ def test_every_kind_has_a_table_and_a_picture(capsys, file, tmp_path, kind):
     assert picture.stat().st_size > 5000
 
 
+@pytest.mark.long
 def test_two_scores_are_compared(capsys, file):
     _, out, _ = run(capsys, *base(file, "--score", "t", "--format", "csv"))
     table = pd.read_csv(io.StringIO(out))
@@ -65,6 +66,7 @@ def test_two_scores_are_compared(capsys, file):
     assert table["p_better"].iloc[-1] == 1
 
 
+@pytest.mark.long
 def test_folds_have_a_row_each(capsys, file):
     _, out, _ = run(capsys, *base(file, "--fold", "f", "--format", "csv"))
     assert pd.read_csv(io.StringIO(out))["fold"].tolist() == [0, 1, 2]

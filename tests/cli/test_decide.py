@@ -47,6 +47,7 @@ def test_net_benefit_is_the_librarys(capsys, file, tmp_path):
     assert picture.stat().st_size > 5000
 
 
+@pytest.mark.long
 def test_costs_and_what_is_refused(capsys, file):
     two = ["--false-alarm", 1, "--miss", 4]
     code, out, _ = run(capsys, file, "--probability", "p", *two, "--prevalence", 0.05)

@@ -76,6 +76,7 @@ def test_sample_files_of_lm_evaluation_harness(capsys, folder):
 RECORDS = ["--records", "results.results", "--item", "test", "--system", "provider.id"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("answers", [["success"], ["grade", "--passing", "A"]])
 def test_records_inside_a_file(capsys, folder, answers):
     found = table(
@@ -88,6 +89,7 @@ def test_records_inside_a_file(capsys, folder, answers):
     assert "--records results.results" in err
 
 
+@pytest.mark.long
 def test_scores_by_item(capsys, folder):
     file = folder / "ndcg.json"
     found = table(capsys, "items", file, "--system", "system", "--range", "0,1", "-m", "mean")
@@ -96,6 +98,7 @@ def test_scores_by_item(capsys, folder):
     assert items["mean"].tolist() == pytest.approx(((RIGHT["a"] * 1.0 + RIGHT["b"]) / 2).tolist())
 
 
+@pytest.mark.long
 def test_counts_of_classifiers_and_of_a_test(capsys, folder):
     found = table(capsys, "summary", folder / "counts.csv", "--classifier", "model")
     assert found["measure"].unique().tolist() == ["precision", "recall", "f1"]
@@ -108,6 +111,7 @@ def test_counts_of_classifiers_and_of_a_test(capsys, folder):
     assert found["point"].tolist() == pytest.approx([90 / 95, 90 / 100])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -68,6 +68,7 @@ def test_indicators_are_the_labels(folder, capsys):
         np.testing.assert_allclose(rows(text), expected, atol=1e-9)
 
 
+@pytest.mark.long
 def test_some_labels_are_named(folder, capsys):
     one = bcm.from_multilabel(folder["y"][:, :2], folder["y_hat"][:, :2], labels=LABELS[:2])
     expected = bcm.summary(one, "f1_micro")["mean"].tolist()

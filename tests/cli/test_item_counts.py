@@ -25,6 +25,7 @@ def run(capsys, *words):
     return left.value.code, done.out, done.err
 
 
+@pytest.mark.long
 def test_systems_are_compared_item_by_item_in_whatever_order(capsys, tmp_path):
     one, two = table("one"), table("two")
     shuffled = pd.concat([one, two.sample(frac=1, random_state=2)])
@@ -40,6 +41,7 @@ def test_systems_are_compared_item_by_item_in_whatever_order(capsys, tmp_path):
     assert row["lower"] == pytest.approx(expected["lower"], abs=1e-6)
 
 
+@pytest.mark.long
 def test_clusters_and_one_system(capsys, tmp_path):
     one = table("one").assign(video=np.arange(60) // 2)
     one.to_csv(tmp_path / "c.csv", index=False)

@@ -125,6 +125,7 @@ def test_the_first_batch_says_which_of_two_classes_is_positive(run, tmp_path):
     assert run(*challenge, "--no-positive")[0] == 0
 
 
+@pytest.mark.long
 def test_predictions_come_on_standard_input(run, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ROWS.encode())))
     code, said = run("add", "--store", "e.db", "--batch", "monday", "--positive", "sick")
@@ -350,6 +351,7 @@ def test_advice_about_abstentions_is_what_a_monitor_can_do(run, tmp_path):
     assert "leave its rows out" in said.err
 
 
+@pytest.mark.long
 def test_probabilities_after_counts_are_refused(run, tmp_path):
     (tmp_path / "b.csv").write_text("actual,predicted,p\n1,1,.9\n0,0,.2\n")
     add = ("add", "b.csv", "--store", "e.db", "--positive", "1", "--batch")
@@ -430,6 +432,7 @@ def test_a_name_that_is_a_date_is_the_time_of_the_batch(run):
     assert "nothing changed" in run(*add, "2026-01-31")[1].out
 
 
+@pytest.mark.long
 def test_item_scores_are_imported_from_any_table(run, tmp_path):
     (tmp_path / "m.csv").write_text("day;item;s\nx;1;0.5\nx;2;0.6\ny;1;0.7\n")
     rows = [{"day": "z", "item": 1, "s": 0.2}, {"day": "z", "item": 2, "s": 0.4}]
@@ -500,6 +503,7 @@ def test_a_class_that_the_ledger_lacks_is_added_to_it(run, tmp_path):
     assert "1 batches of classifier recorded" in run("import", "n.csv", *store)[1].out
 
 
+@pytest.mark.long
 def test_a_file_with_one_record_is_not_empty(run, tmp_path):
     (tmp_path / "one.jsonl").write_text('{"actual": 1, "predicted": 1}')
     (tmp_path / "none.csv").write_text("actual,predicted\n")

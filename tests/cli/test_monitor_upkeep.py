@@ -61,6 +61,7 @@ def test_a_backup_is_a_ledger_and_is_restored(run, tmp_path):
     assert heads[0]["whole"]
 
 
+@pytest.mark.long
 def test_a_damaged_batch_is_named(run, tmp_path):
     path = tmp_path / "e.db"
     raw = path.read_bytes()

@@ -63,6 +63,7 @@ def test_ranks_of_predictions(capsys, tmp_path):
     assert "rank_1" not in out
 
 
+@pytest.mark.long
 def test_halves_beside_folds(capsys, tmp_path):
     folds, halves = tmp_path / "folds.csv", tmp_path / "halves.csv"
     FOLDS.to_csv(folds, index=False)

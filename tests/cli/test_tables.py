@@ -58,6 +58,7 @@ def test_a_table_without_a_positive_class_states_one_cell(run):
     assert "assumed" in errors
 
 
+@pytest.mark.long
 def test_the_advice_names_the_file_and_the_options(run):
     code, _, errors = run("summary t.csv -m accuracy", ";a;b\na;1.000;12\nb;3;4\n")
     assert code == 2
@@ -76,6 +77,7 @@ def test_the_advice_names_the_file_and_the_options(run):
 WEIGHTS = "actual;predicted;w\n" + "1;1;1.250\n0;0;12\n1;0;2.250\n" * 3
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")
 def test_weights_warn_and_go_on(run):
     line = "summary t.csv -m accuracy --weights w --weights-are importance --format json"

@@ -18,6 +18,7 @@ def run(capsys, *arguments):
     return stopped.value.code, out.out, out.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("given", "error"),
     [

@@ -29,6 +29,7 @@ def found(sample):
     return bcm.curves.decision_curve(evidence, thresholds=AT, concentration=1, draws=40_000)
 
 
+@pytest.mark.long
 def test_points_are_vickers_and_elkins_formula(sample, found):
     actual, probabilities = sample
     for name, p in probabilities.items():
@@ -232,6 +233,7 @@ def test_bad_costs_are_refused(calibrated, bad, words):
         bcm.curves.expected_cost(bcm.from_probabilities(*calibrated), bad)
 
 
+@pytest.mark.long
 def test_a_labelled_matrix_of_costs_is_read_by_its_labels(calibrated):
     evidence = bcm.from_probabilities(*calibrated)
     plain = [[0, 1], [5, 0]]

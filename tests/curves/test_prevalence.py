@@ -41,6 +41,7 @@ def test_what_is_no_prevalence_is_refused(prevalence):
         predictive_values(COUNTS, prevalence)
 
 
+@pytest.mark.long
 def test_each_measure_has_a_line():
     axes = bcm.plots.plot_predictive_values(COUNTS, [0.5, 0.01, 0.1]).axes[0]
     ppv, npv = (line.get_ydata() for line in axes.get_lines())
@@ -50,6 +51,7 @@ def test_each_measure_has_a_line():
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1%", "10%", "50%"]
 
 
+@pytest.mark.long
 def test_curves_between_few_prevalences_are_those_of_many():
     """In logits the quantiles of a predictive value lie on a line: no bend between two of them."""
     few = bcm.plots.plot_predictive_values(COUNTS, [0.001, 0.5], kind="eti").axes[0]
@@ -67,6 +69,7 @@ def test_curves_between_few_prevalences_are_those_of_many():
             assert middle == pytest.approx(float(member["mean"].sel(prevalence=share)), abs=5e-3)
 
 
+@pytest.mark.long
 def test_measures_beyond_one_are_seen_and_a_single_prevalence_is_refused():
     axes = bcm.plots.plot_predictive_values(COUNTS, [0.01, 0.3], measures=["lift", "f1"]).axes[0]
     lift, _ = axes.get_lines()

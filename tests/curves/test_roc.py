@@ -36,6 +36,7 @@ def test_points_are_scikit_learns(ties, weighted):
     np.testing.assert_allclose(found.tpr, recall[::-1], atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", [None, "binormal"])
 def test_roc_has_a_band_around_its_median(model):
     found = curves.roc(bcm.from_scores(*sample()), draws=500, model=model)
@@ -122,6 +123,7 @@ def test_separated_and_equal_scores_have_curves():
         assert np.isfinite(found.precision).all()
 
 
+@pytest.mark.long
 def test_the_lower_bound_takes_open_ends_at_their_worst():
     spread = ndtri((np.arange(30) + 0.5) / 30)
     evidence = bcm.from_scores(np.arange(60) // 30, np.concatenate([spread, spread + 1.01]))
@@ -142,6 +144,7 @@ def test_the_lower_bound_takes_open_ends_at_their_worst():
     assert 0 <= (one - plain)[1:, 1].max() < 0.03
 
 
+@pytest.mark.long
 def test_the_band_of_many_examples_fits_in_two_gigabytes():
     evidence = bcm.from_scores(*sample(100_000))
     tracemalloc.start()

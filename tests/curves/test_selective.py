@@ -46,6 +46,7 @@ def test_a_promise_is_broken_no_more_often_than_it_says():
     assert np.mean(answered) > 0.4
 
 
+@pytest.mark.long
 def test_pairs_are_narrower_than_each_by_itself_and_a_promise_may_be_out_of_reach():
     actual, p = drawn(3, 300)
     near = np.clip(p + np.random.default_rng(4).normal(0, 0.02, 300), 0, 1)

@@ -88,6 +88,7 @@ def draw_scores(size=300, seed=1, classifiers=False):
     return bcm.from_scores(actual, both if classifiers else score)
 
 
+@pytest.mark.long
 def test_the_parts_of_a_choice_fit_together():
     evidence = draw_scores()
     best = curves.best_threshold(evidence, "f1")
@@ -132,6 +133,7 @@ def test_optimism_shrinks_with_the_sample():
     assert small.optimism > 3 * large.optimism
 
 
+@pytest.mark.long
 def test_each_classifier_chooses_its_own():
     best = curves.best_threshold(draw_scores(classifiers=True), "mcc", draws=500)
     assert best.threshold.dims == ("classifier",)

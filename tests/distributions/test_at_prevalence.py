@@ -65,6 +65,7 @@ def test_quantiles_have_their_mass_below_them(name, cells, prevalence):
     np.testing.assert_allclose(np.array(tails)[far], (1 - LEVELS)[far], rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("cells", "prevalence"), CASES[:4])
 def test_precision_is_one_less_its_complement(cells, prevalence):
     for prob in (0.5, 0.95, 0.999):

@@ -111,6 +111,7 @@ def _check_highest(distribution, prob):
         assert low <= distribution.mode() <= high
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=30)
 @given(shapes, shapes, st.sampled_from([0.5, 0.89, 0.95, 0.999]), st.sampled_from([Beta, F1]))
 def test_highest_density_interval(a, b, prob, kind):

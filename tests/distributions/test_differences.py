@@ -60,6 +60,7 @@ def test_the_thesis_f1(case, lam):
     assert Independent(first, second).sf(0) == pytest.approx(expected, abs=case["tol"]["abs"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shares", SHARES)
 def test_shares_of_the_same_examples(shares):
     distribution = discordant(*shares)

@@ -28,6 +28,7 @@ def exact(law, kind):
     return law.ppf([length.x, length.x + 0.95])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["hdi", "eti"])
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_the_error_bounds_that_of_at_least_95_of_100_intervals(name, kind):

@@ -136,6 +136,7 @@ def test_two_levels_do_not_agree_by_chance(cells, prior, kind, prob):
         assert rough.hdi_kind(prob) == exact.hdi_kind(prob)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("accuracy", [1e-3, 1e-12])
 @pytest.mark.parametrize("prob", [0.5, 0.99])
 def test_a_density_far_out_is_not_that_of_rounding(prob, accuracy):
@@ -156,6 +157,7 @@ def test_a_density_far_out_is_not_that_of_rounding(prob, accuracy):
     assert low <= prob <= high
 
 
+@pytest.mark.long
 def test_newton_does_not_go_back_and_forth_across_a_kink():
     """Once a quantile of .9 had .107 below it: steps across 0, where the density falls, undone."""
     posterior = dirichlet_multinomial([[0, 3], [1, 903]], concentration=0.01612)

@@ -108,6 +108,7 @@ def test_vectors_may_have_totals_and_a_difference_may_be_of_two_tables():
     assert joint_difference(one, Beta(3.0, 4.0)) is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "function",
     [
@@ -157,6 +158,7 @@ def mean_recall(cells):
     return recalls(cells).mean(-1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shares", [None, np.array([0.2, 0.3, 0.5])])
 def test_of_known_class_totals_the_prevalence_counts(shares):
     posterior = fixed_totals(THREE, prevalence=shares)

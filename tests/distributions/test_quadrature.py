@@ -293,6 +293,7 @@ def errors_beyond_what_is_stated(name, kind, tables):
     return np.array(ratios)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("informedness", "eti"), ("lift", "hdi"), ("fowlkes_mallows", "hdi"), ("overlap", "eti")],

@@ -60,6 +60,7 @@ def test_the_shortest_interval_has_the_mass_and_no_shorter_one_has(table, prob):
         assert number.pdf(low) == pytest.approx(number.pdf(high), rel=1e-4)
 
 
+@pytest.mark.long
 def test_moments_are_those_of_draws_and_infinite_where_a_useless_test_is_likely():
     table = (90, 5, 6, 150)
     youden = posterior_of(table).draw([catalogue.informedness], 400_000, np.random.default_rng(0))[
@@ -84,6 +85,7 @@ def test_a_batch_is_its_members():
     np.testing.assert_allclose(ends, single, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_at_a_prevalence_it_is_the_same_and_it_is_compared():
     first = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     second = bcm.from_cells(tp=70, fn=15, fp=20, tn=45)
@@ -101,6 +103,7 @@ def test_at_a_prevalence_it_is_the_same_and_it_is_compared():
     assert np.isnan(row["expected_loss_second"]) or np.isfinite(row["mean"])
 
 
+@pytest.mark.long
 def test_a_summary_says_that_an_interval_has_no_upper_end_and_why():
     table = bcm.summary(bcm.from_cells(tp=5, fn=3, fp=4, tn=4), ["nnd", "recall"])
     assert table["upper"][0] == np.inf

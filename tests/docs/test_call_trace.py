@@ -9,6 +9,7 @@ from call_trace import trace
 PAGE = Path(__file__).parents[2] / "docs/background/architecture.md"
 
 
+@pytest.mark.long
 def test_the_steps_of_the_page_are_those_of_the_call():
     called = trace()
     section = PAGE.read_text().split("## One call")[1].split("```")[0]

@@ -35,6 +35,7 @@ def test_a_prior_of_two_examples_covers_and_one_of_half_an_example_a_cell_does_n
     assert doc["accuracy", "0.5"] == 0
 
 
+@pytest.mark.long
 def test_rules_for_the_prior_agree_for_two_classes():
     il = table_of("priors", 1, 10).pivot_table(index="measure", columns="method", values="il")
     np.testing.assert_array_equal(il["0.5"], il["2/C^2"])
@@ -47,6 +48,7 @@ def test_class_totals_are_those_of_the_design(case):
     np.testing.assert_array_equal(counts.sum("predicted"), FIXED_TOTALS[case])
 
 
+@pytest.mark.long
 def test_the_plain_model_is_wider_where_the_prevalence_was_fixed():
     il = table_of("fixed_totals", 2, 3, seed=1).set_index(["measure", "method"])["il"]
     assert il["precision", "fixed_totals"] < il["precision", "dirichlet_multinomial"]

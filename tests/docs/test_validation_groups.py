@@ -15,6 +15,7 @@ def test_groups_are_of_equal_size(case):
     assert all(0 < value < 1 for value in truth.values())
 
 
+@pytest.mark.long
 def test_the_population_mean_is_that_of_very_many_groups():
     setting = SITES[3]._replace(sites=20_000)
     _, truth = sites(generator(0, 0), *setting)

@@ -13,6 +13,7 @@ def test_right_forecasts_of_two_classes_have_no_error_of_calibration():
     assert truth["brier paired"] < 0  # noise makes the second classifier worse
 
 
+@pytest.mark.long
 def test_right_forecasts_of_three_classes_have_no_error_of_calibration():
     truth = class_probabilities.measures_of_classes(None, "calibrated", 3, 200)
     assert truth["ece_full"] == pytest.approx(0, abs=1e-12)

@@ -5,6 +5,7 @@ import pytest
 from validation import experiments, selection
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("case", "width"), [(3, 19), (6, 6), (9, 4)])
 def test_ranks_of_classifiers_apart(case, width):
     (ranks,) = experiments("ranks")

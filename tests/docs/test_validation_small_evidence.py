@@ -23,6 +23,7 @@ def test_expected_measures_of_folds_are_means_over_many_folds(name):
         assert bcm.measures.resolve(measure)(cells).mean() == pytest.approx(value, abs=5e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", RATES_OF_ITEMS)
 def test_rates_of_items_have_their_means(name):
     draw, mean, passed = RATES_OF_ITEMS[name]

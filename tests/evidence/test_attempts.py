@@ -72,6 +72,7 @@ ANSWERS = [["4", "5", "5"], ["7", None, "7"], ["x", "y", "x"]]
 CODES = [[0, 1, 1], [0, np.nan, 0], [1, 2, 1]]
 
 
+@pytest.mark.long
 def test_answers_with_their_truth_say_which_are_equal():
     truth = ["4", "7", "z"]
     table = bcm.from_attempts(ANSWERS, truth=truth)
@@ -199,6 +200,7 @@ def test_a_table_with_a_row_for_each_answer_is_the_same_evidence():
     assert dict(repeated.sizes) == {"item": 3, "attempt": 2}
 
 
+@pytest.mark.long
 def test_slices_and_groups_of_a_table_are_of_the_items():
     columns = {"item": "q", "system": "model", "correct": "right"}
     arrays = bcm.from_attempts(RIGHT, by={"topic": ["s", "s", "t"]})

@@ -65,6 +65,7 @@ def test_a_class_that_is_missing_in_a_half_is_refused():
         bcm.learners.cross_halves(DummyClassifier(), X, Y, groups=Y)
 
 
+@pytest.mark.long
 def test_halves_that_differ_lengthen_the_interval_and_those_that_agree_shorten_it():
     def length(measure, **known):
         return np.ptp(bcm.interval(FOLDS, measure, kind="eti", **known).values)

@@ -17,6 +17,7 @@ X, Y = X[:90, :3], Y[:90]
 TWO = {"stump": DecisionTreeClassifier(max_depth=1, random_state=0), "bayes": GaussianNB()}
 
 
+@pytest.mark.long
 def test_outcomes_are_those_of_each_classifier_fold_by_fold_and_half_by_half():
     both = bcm.cross_outcomes(TWO, X, Y, cv=3, halves=2, positive=0, random_state=4)
     alone = bcm.cross_confusion(TWO, X, Y, cv=3, positive=0, random_state=4)
@@ -37,6 +38,7 @@ def test_outcomes_are_those_of_each_classifier_fold_by_fold_and_half_by_half():
     assert "halves" not in bcm.cross_outcomes(TWO, X, Y, cv=3)
 
 
+@pytest.mark.long
 def test_an_interval_of_each_takes_the_halves_along():
     both = bcm.cross_outcomes(TWO, X, Y, cv=3, halves=2, positive=0)
     stump = both.sel(classifier="stump")

@@ -69,6 +69,7 @@ def test_counts_are_those_of_scikit_learn_fold_by_fold():
     assert design(counts) == (5, pytest.approx(0.2), True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cv", "dims", "expected"),
     [
@@ -114,6 +115,7 @@ def test_random_splits_have_an_answer_from_every_model_of_folds(splits, share):
         assert 0 <= low < high <= 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cv", "ratio"),
     [
@@ -157,6 +159,7 @@ def test_groups_reach_the_splitter():
     assert counts.sum(("actual", "predicted")).values.tolist() == np.bincount(groups).tolist()
 
 
+@pytest.mark.long
 def test_groups_are_worth_fewer_examples():
     rng = np.random.default_rng(1)
     groups = np.repeat(np.arange(30), 10)
@@ -187,6 +190,7 @@ def test_a_tiny_class_is_warned_of_and_not_refused():
     assert counts.sizes["fold"] == 5
 
 
+@pytest.mark.long
 def test_several_classifiers_see_the_same_splits():
     both = {"tree": DecisionTreeClassifier(random_state=0), "bayes": GaussianNB()}
     cv = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=1)

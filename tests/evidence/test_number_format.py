@@ -36,6 +36,7 @@ TABLES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The name")
 @pytest.mark.parametrize("name", TABLES)
 def test_counts_with_points_before_three_digits_are_ambiguous(write, name):

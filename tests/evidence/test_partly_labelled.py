@@ -74,6 +74,7 @@ def test_scores_of_a_table_without_types_are_scores():
         np.testing.assert_array_equal(bcm.from_partly_labelled(HUMAN, SAID, given), expected)
 
 
+@pytest.mark.long
 def test_a_judge_may_be_scores_or_several():
     scores = RNG.normal(3 * TRUTH)
     for judge in (scores, {"a": JUDGE, "b": scores}, JUDGE.astype(str)):
@@ -106,6 +107,7 @@ def test_a_tree_answers_alike():
 OTHER = np.where(ORDER // 5 * 31 % 80 < 12, 1 - SAID, SAID)
 
 
+@pytest.mark.long
 def test_classifiers_are_compared_by_the_labels_that_they_share():
     both = bcm.from_partly_labelled(HUMAN, {"said": SAID, "other": OTHER}, JUDGE)
     alone = bcm.from_classifiers(TRUTH[:60], {"said": SAID[:60], "other": OTHER[:60]})

@@ -68,6 +68,7 @@ def test_a_categorical_brings_its_order_but_no_empty_classes():
     assert counts.actual.values.tolist() == ["small", "middle", "large"]
 
 
+@pytest.mark.long
 @distributions
 @given(st.data())
 def test_renaming_labels_permutes_the_table(data):

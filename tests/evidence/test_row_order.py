@@ -176,6 +176,7 @@ def test_rows_in_another_order_are_refused_in_every_column(door):
             DOORS[door](lambda name: other if name == moved else TABLE[name])  # noqa: B023
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("door", ["from_predictions", "from_scores", "from_raters"])
 def test_other_labels_and_columns_without_labels_pass(door):

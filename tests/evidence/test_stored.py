@@ -36,6 +36,7 @@ def test_what_is_loaded_is_what_was_saved(name, tmp_path):
     assert bcm.load(tmp_path / "evidence.nc").identical(EVIDENCE[name])
 
 
+@pytest.mark.long
 def test_evidence_survives_zarr(tmp_path):
     pytest.importorskip("zarr")
     stored = to_dataset(EVIDENCE["item scores"])

@@ -104,6 +104,7 @@ def test_a_tree_says_what_it_can_be_asked(tree):
     assert "theta[well, sick]" in az.summary(tree, var_names=["theta"]).index
 
 
+@pytest.mark.long
 def test_what_a_fit_cannot_heed_is_refused(tree):
     with pytest.raises(ValueError, match="concentration has no effect on a fit"):
         bcm.interval(tree, "recall", concentration=5.0)

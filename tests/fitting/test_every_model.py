@@ -129,6 +129,7 @@ def test_arviz_summarises_it(fits, name):
     assert np.isfinite(table["mean"]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 def test_it_comes_back_from_a_netcdf_file(fits, name, tmp_path):
     bcm.save(fits[name], tmp_path / "fit.nc")

@@ -129,6 +129,7 @@ def test_loo_compares_matrices_of_a_batch():
         assert az.loo(fit(batch)).n_data_points == 4
 
 
+@pytest.mark.long
 def test_netcdf_round_trip(either, tmp_path):
     bcm.save(either, tmp_path / "fit.nc")
     again = bcm.load(tmp_path / "fit.nc")
@@ -258,6 +259,7 @@ def test_a_sampler_is_known_by_its_graph_before_it_was_compiled():
     assert compiled.same(known, sampling.computation_of(again))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("one", "two", "same"),
     [

@@ -103,6 +103,7 @@ def test_nuts_needs_a_pymc_model():
         bcm.fit(EVIDENCE["item scores in clusters"], method="nuts")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "measure"), [("scores", "auc"), ("item scores", "mean")])
 def test_measures_follow_from_the_variables_of_a_tree(name, measure):
     tree = bcm.fit(EVIDENCE[name], **QUICK)

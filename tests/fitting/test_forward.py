@@ -90,6 +90,7 @@ def test_a_distribution_of_its_own_is_drawn_at_once(monkeypatch):
     assert np.abs(np.corrcoef(residual.T) - np.eye(3)).max() < 0.15
 
 
+@pytest.mark.long
 def test_a_distribution_made_of_several_is_drawn_one_after_the_other(monkeypatch):
     def dist(rate, size=None):
         return pm.Normal.dist(pm.Normal.dist(rate, 0.1), 0.1, size=size)

@@ -41,6 +41,7 @@ def asked(function, *arguments, **keywords):
     return function(TREE, *arguments, positive=1, **keywords)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of", ["typical", "new", "abroad"])
 def test_an_estimand_has_the_name_and_the_dims_of_its_variable(of):
     draws = TREE["posterior"][f"theta_{of}"]
@@ -69,6 +70,7 @@ def test_the_parameter_of_each_group_keeps_its_dim():
         asked(bcm.interval, "recall", of="elsewhere")
 
 
+@pytest.mark.long
 def test_plots_of_a_variable_with_fewer_dims():
     assert asked(bcm.plot_posterior, ["recall"], of="typical").axes
     assert asked(bcm.plot_forest, ["recall"], of="abroad").axes
@@ -87,6 +89,7 @@ def test_models_of_the_catalogue_keep_their_estimands():
     }
 
 
+@pytest.mark.long
 def test_trees_whose_log_likelihoods_differ_in_kind_are_warned_about():
     trees = {name: bcm.fit(SITES.sum("group"), draws=10) for name in "ab"}
     trees["a"].attrs["log_likelihood_effects"] = "integrated out"

@@ -26,6 +26,7 @@ def _entries():
             )
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("part", "name", "entry"), list(_entries()))
 def test_the_output_is_as_recorded(part, name, entry):

@@ -80,6 +80,7 @@ def test_pseudo_items_weigh_half_an_item_and_are_shared():
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("systems", [2, 3, 4, 7])
 def test_half_of_the_systems_are_on_each_side(systems):
     rng = np.random.default_rng(5)

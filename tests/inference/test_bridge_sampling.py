@@ -78,6 +78,7 @@ def test_a_density_of_another_size_is_seen():
     assert found.log_marginal_likelihood - np.log(7) == pytest.approx(0.1, abs=0.03)
 
 
+@pytest.mark.long
 def test_chains_that_are_stuck_in_modes_of_different_mass_disagree():
     masses, at = np.array([0.9, 0.1]), np.array([-8.0, 8.0])
 

@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import numpy as np
+import pytest
 
 from bayescm.inference import exponential_tilting
 
@@ -22,6 +23,7 @@ def raked(events, probabilities, rounds=200):
     return weights
 
 
+@pytest.mark.long
 def test_weights_are_those_of_iterative_proportional_fitting():
     probabilities = EVENTS.mean(axis=0) + np.array([5, -4, 6, -5, 0, 3]) / 100
     weights = exponential_tilting.weights(EVENTS, probabilities)

@@ -68,6 +68,7 @@ def test_thinned_chains_have_the_posterior_of_short_ones():
     assert draws[:, 0].std() == pytest.approx((mass @ at**2 - (mass @ at) ** 2) ** 0.5, rel=0.04)
 
 
+@pytest.mark.long
 def test_latent_classes_of_few_examples_are_summed():
     """Against the sum over all classes of all examples, in which the parameters integrate out."""
     votes = np.eye(2)[np.array([[0, 0, 1, 1], [0, 1, 0, 1]])]  # of two raters, four patterns

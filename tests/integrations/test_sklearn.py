@@ -56,6 +56,7 @@ def test_a_loss_is_negative_and_its_lower_bound_the_cautious_one():
     assert point == pytest.approx(-bcm.distribution(evidence(), "error_rate").quantile(0.9).item())
 
 
+@pytest.mark.long
 def test_a_measure_of_probabilities_asks_for_them():
     score = bcm.sklearn.scorer("brier", at="mean")(MODEL, *REST)
     shares = MODEL.predict_proba(REST[0])[:, 1]
@@ -63,6 +64,7 @@ def test_a_measure_of_probabilities_asks_for_them():
     assert score == pytest.approx(-bcm.distribution(evidence, "brier").mean().item())
 
 
+@pytest.mark.long
 def test_searches_and_cross_validations_take_it():
     both = {"cautious": bcm.sklearn.scorer("f1"), "mean": bcm.sklearn.scorer("f1", at="mean")}
     scores = cross_validate(GaussianNB(), X, Y, cv=3, scoring=both)
@@ -75,6 +77,7 @@ def test_searches_and_cross_validations_take_it():
     assert again(search.best_estimator_, X, Y) == both["mean"](search.best_estimator_, X, Y)
 
 
+@pytest.mark.long
 def test_many_classes_need_one_number():
     features, species = load_iris(return_X_y=True)
     model = GaussianNB().fit(features, species)
@@ -129,6 +132,7 @@ def test_displays_draw_where_they_are_told(name):
             display.from_estimator(wrong, X, Y)
 
 
+@pytest.mark.long
 def test_a_classifier_without_probabilities_is_named():
     from sklearn.svm import LinearSVC
 
@@ -163,6 +167,7 @@ def test_candidates_of_a_search_are_compared_by_the_correlated_t():
     assert ranks.loc["max_depth=1", "p_best"] == pytest.approx(expected.sf(0), abs=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cv", "share"),
     [
@@ -176,6 +181,7 @@ def test_the_share_of_test_examples_is_that_of_the_splitter(cv, share):
     assert results["test_share"].item() == pytest.approx(share)
 
 
+@pytest.mark.long
 def test_searches_that_do_not_tell_are_errors():
     several = fitted_search(scoring=["accuracy", "f1"], refit="f1")
     with pytest.raises(ValueError, match=r"several metrics.*metric="):
@@ -197,6 +203,7 @@ def test_a_report_of_a_search_is_about_one_data_set(tmp_path):
     assert "say nothing about other data sets" in path.read_text()
 
 
+@pytest.mark.long
 def test_a_scorer_that_is_named_as_a_loss_is_better_if_it_is_higher():
     scoring = {"log_loss": "neg_log_loss", "accuracy": "accuracy"}
     search = fitted_search(scoring=scoring, refit="accuracy")

@@ -33,6 +33,7 @@ def test_measures_are_of_the_answered():
     )
 
 
+@pytest.mark.long
 def test_coverage_and_abstentions_as_misses():
     assert bcm.measure(COUNTS, "coverage").coverage == pytest.approx(1 - HIDDEN.mean())
     table = bcm.summary(COUNTS, ["coverage", "accuracy_of_all", "recall_of_all_macro"])

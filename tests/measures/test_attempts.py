@@ -133,6 +133,7 @@ def test_the_point_is_the_mean_over_all_choices_of_answers(name):
         assert point == pytest.approx(np.mean(expected), rel=1e-12)
 
 
+@pytest.mark.long
 def test_points_have_no_bias_and_rates_in_the_place_of_true_ones_have():
     rng = np.random.default_rng(0)
     rates = rng.beta(0.5, 1.5, 40_000)

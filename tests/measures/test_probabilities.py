@@ -63,6 +63,7 @@ def test_every_draw_of_the_recalibration_solves_its_equations(size, seed):
             assert np.abs(gap @ odds).max() < 1e-5
 
 
+@pytest.mark.long
 def test_brier_is_refinement_and_miscalibration(sample):
     posterior = bcm.posteriors.calibration(bcm.from_probabilities(*sample))
     names = ["refinement", "uncertainty", "discrimination"]
@@ -76,6 +77,7 @@ def test_brier_is_refinement_and_miscalibration(sample):
     assert np.corrcoef(uncertainty - discrimination, refinement)[0, 1] > 0.5
 
 
+@pytest.mark.long
 def test_bins_are_chosen(sample):
     posterior = bcm.posteriors.calibration(bcm.from_probabilities(*sample))
     names = ["ece_binned", "ece_binned(15)", "ece_binned(bins=1)", "ece_binned(edges=[0,0.3,1])"]

@@ -43,6 +43,7 @@ def test_few_places_stand_for_many_forecasts(spread):
     assert np.ptp(exact - smooth.log_density(coefficients, scale)) < 1e-3
 
 
+@pytest.mark.long
 def test_an_intercept_and_a_slope_are_found():
     rng = np.random.default_rng(4)
     odds = rng.normal(0, 1.5, 4000)
@@ -82,6 +83,7 @@ def test_differences_of_few_examples_vary_as_t_does(size):
     assert 0.85 < (drawn[:, 0] - drawn[:, 1]).std() / expected < 1.12
 
 
+@pytest.mark.long
 def test_pairing_shortens_the_difference():
     rng = np.random.default_rng(6)
     odds = rng.normal(0, 1.3, 300)
@@ -95,6 +97,7 @@ def test_pairing_shortens_the_difference():
     assert row["upper"] - row["lower"] < 0.6 * unpaired
 
 
+@pytest.mark.long
 def test_the_better_slope_is_nearer_to_1_and_the_better_intercept_to_0():
     rng = np.random.default_rng(8)
     odds = rng.normal(0, 1.5, 400)
@@ -118,6 +121,7 @@ def test_the_better_slope_is_nearer_to_1_and_the_better_intercept_to_0():
         bcm.compare(evidence, "calibration_slope", contrast="ratio")
 
 
+@pytest.mark.long
 def test_a_comparison_says_what_makes_the_model_doubtful():
     rng, actual = np.random.default_rng(1), np.arange(200) % 25 == 0
     evidence = bcm.from_probabilities(actual, dict(zip("ab", rng.random((2, 200)), strict=True)))

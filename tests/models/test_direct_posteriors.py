@@ -192,6 +192,7 @@ def log_density(posterior, drawn):
     return np.array([np.sum(posterior.log_density(point)) for point in points])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", FENCED, ids=names(FENCED))
 def test_model_and_direct_posterior_differ_by_the_marginal_likelihood_alone(case):
     posterior = getattr(posteriors, case.model)(case.evidence, **case.keywords)

@@ -143,6 +143,7 @@ def softmax_of_normals(classes, size, spread, seed):
     return forecast, code
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("classes", "size", "spread"), [(2, 300, 4), (6, 150, 4), (25, 600, 2)])
 def test_the_prior_of_proper_scores_does_not_grow_with_the_classes(classes, size, spread):
     """Beside mean and standard error of the examples' losses, which know of no classes."""
@@ -193,6 +194,7 @@ def test_scores_of_forecasts_that_are_all_right_are_not_certain(classes):
         assert bcm.interval(evidence, measure, kind="eti", draws=1000)[1] > mean
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("classes", [2, 40])
 def test_log_loss_is_refused_where_a_forecast_of_exactly_0_was_wrong(classes):
     forecast, code = softmax_of_normals(classes, 800, 2, seed=3)

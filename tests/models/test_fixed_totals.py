@@ -21,6 +21,7 @@ def shares(counts, **keywords):
     return draw(fixed_totals(counts, **keywords)["theta"]).sum(-1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("counts", "prevalence", "expected"),
     [

@@ -17,6 +17,7 @@ def folded():
     return bcm.from_probabilities(actual, both, fold=np.arange(240) % 8)
 
 
+@pytest.mark.long
 def test_the_mean_over_folds_has_the_correlated_t(folded):
     one = folded.isel(classifier=0, drop=True)
     squares = (one["score"] - one["actual"]) ** 2

@@ -22,6 +22,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_fit_of_scores_is_a_tree_like_any_other():
     tree = bcm.fit(PAIRED, draws=200, chains=2, random_seed=1)

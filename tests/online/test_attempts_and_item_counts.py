@@ -53,6 +53,7 @@ def fill(monitor, batches):
         assert monitor.add(f"2026-01-0{day + 1}", batch)
 
 
+@pytest.mark.long
 def test_the_items_are_those_that_were_added(kind):
     with Monitor("sqlite://", "system") as monitor:
         batches = batches_of(kind, 2)
@@ -101,6 +102,7 @@ def test_a_change_and_a_floor_are_found(kind):
         assert monitor.alarms(floor={measure: 0.3}).empty
 
 
+@pytest.mark.long
 def test_the_ledger_recognises_and_corrects_batches(kind, tmp_path):
     store = f"sqlite:///{tmp_path}/eval.db"
     first, other = batches_of(kind, 2)
@@ -126,6 +128,7 @@ def test_named_items_are_found_again():
         assert monitor.attempts()["item"].values.tolist() == sorted(names) * 2
 
 
+@pytest.mark.long
 def test_invalid_batches():
     two = bcm.from_attempts({"a": RNG.integers(0, 2, (9, 3)), "b": RNG.integers(0, 2, (9, 3))})
     grouped = bcm.from_attempts(RNG.integers(0, 2, (12, 3)), group=np.arange(12) // 2)
@@ -171,6 +174,7 @@ def test_a_report_of_a_monitor(kind, tmp_path):
     assert "180 items" in path.read_text()
 
 
+@pytest.mark.long
 def test_a_roll_up_keeps_the_items(kind):
     with Ledger("sqlite://") as ledger:
         with Monitor(ledger, "system") as monitor:

@@ -90,6 +90,7 @@ def test_monitors_and_challenges_share_a_store_and_not_a_name(store):
             Challenge(ledger, "tril").history()
 
 
+@pytest.mark.long
 def test_the_rule_is_that_of_the_first_batch_for_whoever_asks(store, tmp_path):
     rule = {"measure": "f1_macro", "margin": 0.01, "prob": 0.99, "planned": 900}
     with Challenge(store, "trial", **rule) as begun:

@@ -167,6 +167,7 @@ def test_an_improvement_is_an_incident_that_closes_by_itself():
         assert table["state"].tolist() == ["closed"]
 
 
+@pytest.mark.long
 def test_scores_have_no_change():
     rng = np.random.default_rng(1)
     with Monitor("sqlite://", "risk", edges=[-1, 0, 1]) as monitor:

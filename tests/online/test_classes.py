@@ -218,6 +218,7 @@ def test_a_change_of_the_added_class_is_noticed(store):
         assert monitor.batches()["batch_id"].values[change.first] == "2026-01-16"
 
 
+@pytest.mark.long
 def test_floors_and_acknowledgements_and_pages_follow_the_name(store):
     told = []
     hook = online.Hook("list", told.append)
@@ -491,6 +492,7 @@ def test_labels_of_examples_get_a_class_and_no_change(tmp_path):
         assert monitor.multilabel()["actual"].sel(label="fox")[:800].sum() == 0
 
 
+@pytest.mark.long
 def test_a_challenge_follows_the_names(tmp_path):
     with online.Challenge(str(tmp_path / "c.db"), "duel", measure="f1[ill]") as challenge:
         y = np.array(["ill", "well", "so"])[np.random.default_rng(0).integers(0, 3, 90)]

@@ -42,6 +42,7 @@ def test_it_is_what_add_records(tmp_path):
     assert verify(tmp_path / "b.db")["whole"].all()
 
 
+@pytest.mark.long
 def test_tables_are_recorded_by_their_names(tmp_path):
     with Monitor(str(tmp_path / "a.db"), "mail") as monitor:
         assert monitor.extend(tables(3)) == 3
@@ -53,6 +54,7 @@ def test_tables_are_recorded_by_their_names(tmp_path):
         assert monitor.add("b3", tables(7)[3].drop_vars("batch")) is False
 
 
+@pytest.mark.long
 def test_another_batch_of_a_name_is_refused_and_earlier_blocks_stay(tmp_path):
     with Monitor(str(tmp_path / "a.db"), "mail") as monitor:
         monitor.add("b7", tables(1, seed=5)[0].drop_vars("batch"))

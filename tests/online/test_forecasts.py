@@ -71,6 +71,7 @@ def filled(batches, **settings):
     return monitor
 
 
+@pytest.mark.long
 def test_the_evidence_of_events_is_an_integral_over_how_many_there_are():
     rng = np.random.default_rng(3)
     tables = filled([batch(rng, 80)]).batches()

@@ -21,6 +21,7 @@ def incidents(steps, n_batches):
     return incidents_of(table, AT[:n_batches])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_quiet", range(5))
 def test_an_incident_ends_with_the_third_quiet_batch_and_not_before(n_quiet):
     again = 5 + n_quiet + 1

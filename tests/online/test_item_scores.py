@@ -228,6 +228,7 @@ def test_the_same_batch_in_another_order_changes_nothing():
     assert float(monitor.summary()["point"][0]) == pytest.approx(scores.mean() / 2)
 
 
+@pytest.mark.long
 def test_the_scale_is_that_of_the_first_batch():
     monitor = Monitor("sqlite://", "m")
     monitor.add(1, bcm.from_item_scores([0.2, 0.4, 0.9], range=(0, 1)))
@@ -312,6 +313,7 @@ def test_forgetting_and_a_window_weigh_the_items():
 # The ledger, the faces
 
 
+@pytest.mark.long
 def test_ledgers_are_verified_and_rolled_up(worse, tmp_path):
     assert verify(worse.ledger)["whole"].all()
     rolled = roll_up(worse.ledger, tmp_path / "new.db", before=day(10))
@@ -396,6 +398,7 @@ def test_a_challenge_of_item_scores_is_refused_with_what_compares_them():
         Challenge("sqlite://", "c").add("monday", scores)
 
 
+@pytest.mark.long
 def test_items_that_are_repeated_are_those_of_the_batches_in_force():
     with Monitor("sqlite://", "m", measures=["mean"]) as monitor:
         rng = np.random.default_rng(2)

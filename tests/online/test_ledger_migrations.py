@@ -106,6 +106,7 @@ def next_step(tmp_path, monkeypatch):
     return add
 
 
+@pytest.mark.long
 def test_a_later_step_is_taken_and_an_older_program_refuses(store, next_step, monkeypatch):
     with Ledger(store) as opened:
         opened.record("spam", 1, BATCH)

@@ -208,6 +208,7 @@ def test_the_file_alone_is_the_ledger(tmp_path):
     assert [each.name for each in tmp_path.glob("eval.db*")] == ["eval.db"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fate", ["deleted", "replaced", "read-only"])
 def test_a_file_that_is_taken_away_is_said(tmp_path, fate):
     path = filled(tmp_path / "eval.db")
@@ -231,6 +232,7 @@ def test_an_empty_file_is_no_ledger(tmp_path):
         Ledger(tmp_path / "eval.db")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "setuid") or os.getuid() != 0, reason="only root may step down")
 def test_a_reader_needs_no_writable_folder(tmp_path):
     with tempfile.TemporaryDirectory() as folder:
@@ -360,6 +362,7 @@ def test_a_clock_that_runs_backwards_is_said_and_moves_nothing(monkeypatch):
     assert batches["recorded_at"].values[0] <= batches["recorded_at"].values[1]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Batch")
 def test_forgetting_goes_by_the_time_that_is_named(tmp_path):
     for number, day in enumerate((3, 1, 2)):

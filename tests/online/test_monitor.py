@@ -66,6 +66,7 @@ def test_a_late_batch_is_accepted_and_said():
         assert monitor.batches()["batch_id"].values.tolist() == ["a", "b", "c"]
 
 
+@pytest.mark.long
 def test_conclusions_can_be_changed_afterwards(store):
     prior = priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=20, like=WEEKS)
     filled(store).close()
@@ -81,6 +82,7 @@ def test_conclusions_can_be_changed_afterwards(store):
         np.testing.assert_array_equal(monitor.posterior()["counts"], WEEKS[-2:].sum("step"))
 
 
+@pytest.mark.long
 def test_the_posterior_is_a_state_that_goes_on(store):
     with filled(store) as monitor:
         state = monitor.posterior()
@@ -107,6 +109,7 @@ def test_a_correction_replaces_and_the_old_one_stays(store):
         assert len(ledger.table()) == 8
 
 
+@pytest.mark.long
 def test_a_batch_is_taken_back_by_a_correction_to_nothing(store):
     with filled(store) as monitor:
         monitor.add("week 2, withdrawn", WEEKS[2] * 0, corrects="week 2")
@@ -126,6 +129,7 @@ def test_two_monitors_of_one_store_see_each_other(store):
         assert other.batches()["batch_id"].values.tolist() == ["1", "2", "3"]
 
 
+@pytest.mark.long
 def test_classifiers_of_one_store_are_apart(store):
     with filled(store) as spam, online.Monitor(store, "pets") as pets:
         tables = np.arange(1, 10).reshape(3, 3)
@@ -136,6 +140,7 @@ def test_classifiers_of_one_store_are_apart(store):
         assert history["recall"].dims == ("step", "class", "bound")
 
 
+@pytest.mark.long
 def test_the_same_batch_again_is_no_news(store):
     with filled(store) as monitor:
         assert not monitor.add("week 3", WEEKS[3])
@@ -144,6 +149,7 @@ def test_the_same_batch_again_is_no_news(store):
         assert monitor.batches().sizes["step"] == 6
 
 
+@pytest.mark.long
 def test_alarms_of_the_monitor_are_those_of_its_series(store):
     with filled(store, measures=["recall"]) as monitor:
         got = monitor.alarms(rate=0.01, floor=0.9, reference=2)
@@ -154,6 +160,7 @@ def test_alarms_of_the_monitor_are_those_of_its_series(store):
         assert set(got["batch_id"]) <= {f"week {i}" for i in range(6)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
@@ -222,6 +229,7 @@ def test_abstentions_are_refused():
         monitor.add("monday", counts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["alarms", "summary", "history", "incidents", "plot"])
 def test_measures_are_those_of_the_monitor_and_no_rule(method):
     with online.Monitor("sqlite://", "spam") as monitor:
@@ -230,6 +238,7 @@ def test_measures_are_those_of_the_monitor_and_no_rule(method):
             getattr(monitor, method)(measures=["recall"])
 
 
+@pytest.mark.long
 def test_the_same_counts_under_another_name_are_recorded_with_a_hint():
     counts = bcm.from_cells(tp=6512, fn=1520, fp=3498, tn=3011)
     with Monitor("sqlite://", "m") as monitor:

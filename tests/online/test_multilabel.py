@@ -57,6 +57,7 @@ def test_what_is_known_is_what_is_known_of_the_examples_without_a_monitor(worse)
     assert worse.n_examples() == 600
 
 
+@pytest.mark.long
 def test_few_examples_have_the_distribution_of_the_draws():
     rng = np.random.default_rng(8)
     evidence = bcm.from_multilabel(*labelled(rng, 0.2, 12), labels=LABELS)
@@ -114,6 +115,7 @@ def test_a_batch_without_a_hit_of_a_rare_label_is_no_alarm_where_it_is_common():
     assert len(monitor.alarms()) == 0
 
 
+@pytest.mark.long
 def test_labels_keep_the_order_of_the_first_batch():
     monitor = Monitor("sqlite://", "m", measures=["f1[cat]"])
     truth = [{"cat"}, {"dog", "cat"}, set(), {"dog"}]

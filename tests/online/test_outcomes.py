@@ -18,6 +18,7 @@ def outcomes(*names, positive=1, seed=1):
     return bcm.from_classifiers(ACTUAL, predictions, positive=positive)
 
 
+@pytest.mark.long
 def test_every_classifier_has_its_own_history(tmp_path):
     store = f"sqlite:///{tmp_path}/eval.db"
     batches = [outcomes("a", "b", seed=seed) for seed in (1, 2)]

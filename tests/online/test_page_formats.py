@@ -79,6 +79,7 @@ def test_a_command_gets_the_format(monitor, tmp_path, format):
     assert ("Subject: " in told) == (format == "email")
 
 
+@pytest.mark.long
 def test_formats_that_are_none(monitor):
     for make in (online.to_command, online.to_url):
         with pytest.raises(ValueError, match="format"):
@@ -87,6 +88,7 @@ def test_formats_that_are_none(monitor):
         online.to_url("https://example.org", format="email")
 
 
+@pytest.mark.long
 def test_a_page_has_a_text_and_a_direction(monitor):
     told = []
     online.notify(monitor, online.Hook("list", told.append))
@@ -118,6 +120,7 @@ def test_improvements_are_recorded_and_sent_only_if_requested(improved):
     assert online.notify(improved, hook, improvements=True).empty
 
 
+@pytest.mark.long
 def test_a_change_in_both_directions_is_mixed():
     with Monitor("sqlite://", "mail", measures=["recall", "specificity"]) as monitor:
         for day in range(12):

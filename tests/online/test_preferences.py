@@ -148,6 +148,7 @@ def test_batches_are_sent_twice_replaced_verified_and_rolled_up(tmp_path):
     assert sum(cells["counts"]) == len(columns(0))
 
 
+@pytest.mark.long
 def test_invalid_batches_are_not_recorded():
     renamed = bcm.from_preferences(columns(1).replace("new", "newer"))
     one_order = columns(1).query("left < right")
@@ -234,6 +235,7 @@ def test_the_command_line_does_the_same(by_config, tmp_path, monkeypatch, capsys
     assert "floor" in text
 
 
+@pytest.mark.long
 def test_the_command_line_names_what_is_missing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     columns(1).to_csv("batch.csv", index=False)

@@ -91,6 +91,7 @@ def test_what_cannot_be_rolled_up_is_refused_and_leaves_nothing(store, tmp_path)
         online.roll_up(store, path, before="2026-01-01")
 
 
+@pytest.mark.long
 def test_on_the_command_line(store, tmp_path, capsys):
     path = str(tmp_path / "new.db")
     with pytest.raises(SystemExit) as left:

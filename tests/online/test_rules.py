@@ -64,6 +64,7 @@ def test_a_batch_with_an_empty_cell_is_judged():
     assert not (rows["measure"] == "recall").any()
 
 
+@pytest.mark.long
 def test_no_change_no_alarm_and_a_drop_raises_all():
     calm = online.alarms(steady([0.9] * 40), ["recall"], floor=0.7, reference=10)
     assert calm.empty

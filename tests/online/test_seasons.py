@@ -89,6 +89,7 @@ def test_phases():
         phases({"a": "x", "b": "y"}, names, at)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("season", [1, 0, 7.5, "fortnight", True])
 def test_a_season_is_a_number_or_a_part_of_the_time(season):
     with pytest.raises((ValueError, TypeError), match="season"):

@@ -112,12 +112,14 @@ def _sums(monitor, names):
     return monitor.batches().sum("step", keep_attrs=True)
 
 
+@pytest.mark.long
 def test_the_evidence_is_that_since_the_latest_change():
     with filled("marks", days=specimen_ledger.DAYS) as monitor:
         assert monitor.evidence().sizes["item"] == monitor.n_examples()
         assert monitor.evidence().sizes["item"] < monitor.item_scores().sizes["item"]
 
 
+@pytest.mark.long
 def test_means_of_different_scales_have_no_difference():
     first, second = (
         posterior.distribution(resolve_measures(posterior, "mean")[0])

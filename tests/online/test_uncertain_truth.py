@@ -61,6 +61,7 @@ def fill(monitor, kind, number=3, change=99):
         assert monitor.add(f"2026-01-0{day + 1}", batch)
 
 
+@pytest.mark.long
 def test_what_is_known_is_known_by_all_examples(kind):
     with Monitor("sqlite://", "system", measures=["recall", "accuracy"]) as monitor:
         fill(monitor, kind)
@@ -174,6 +175,7 @@ def test_later_batches_may_have_answers_that_the_first_one_lacks():
         assert int(every.sum() + every["unlabelled"].sum()) == 240
 
 
+@pytest.mark.long
 def test_invalid_batches_are_not_recorded(kind):
     make = KINDS[kind]
     with Monitor("sqlite://", "system") as monitor:

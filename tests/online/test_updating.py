@@ -129,6 +129,7 @@ def test_forgetting_that_is_no_share_is_refused(forgetting):
         online.update(priors.default(WEEKS), WEEKS[0], forgetting=forgetting)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keywords", [{}, {"forgetting": 0.7}])
 @pytest.mark.parametrize("weeks", [WEEKS, PETS])
 def test_the_history_is_every_update(weeks, keywords):

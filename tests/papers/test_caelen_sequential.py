@@ -15,6 +15,7 @@ def test_the_surface_is_equation_9():
     np.testing.assert_allclose(sequential.surface(points), positive.mean(0), atol=0.005)
 
 
+@pytest.mark.long
 def test_cells_are_those_of_a_forest():
     cells = sequential.forest_cells(np.random.default_rng(1), trees=20)
     assert cells.sum() == pytest.approx(1)

@@ -6,6 +6,7 @@ from bayescm.papers import wang_2015
 from bayescm.papers.learners import cross_validate, expected_measures
 
 
+@pytest.mark.long
 def test_all_designs_see_the_same_sample():
     (design,) = wang_2015.experiment("4").cases[2]
     counts, truth = cross_validate(simulation.generator(0, 0), design)

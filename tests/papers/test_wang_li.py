@@ -100,6 +100,7 @@ def test_best_omega_is_the_shortest_that_covers(monkeypatch):
         assert best["il"].item() == rows.loc[rows["doc"] >= 0.95, "il"].min()
 
 
+@pytest.mark.long
 def test_equal_tails_never_hold_a_measure_of_1():
     (design,) = wang_li.experiment("remark-4").cases[2]
     counts, _ = cross_validate(generator(0, 0), design)
@@ -109,6 +110,7 @@ def test_equal_tails_never_hold_a_measure_of_1():
     np.testing.assert_allclose(wang_li.METHODS["t"](counts)["precision"], 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("learner", ["tree", "svm"])
 def test_the_beta_distribution_without_correlation_is_the_exact_one_and_the_other_is_wider(learner):
     frame = wang_li.densities(learner)

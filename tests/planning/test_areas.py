@@ -37,6 +37,7 @@ def test_what_is_no_plan_of_an_area_is_named(change, error):
         bcm.planning.plan_auc(**{"expect": 0.85, "width": 0.15, **change})
 
 
+@pytest.mark.long
 def test_large_test_sets_are_simulated_one_at_a_time_and_fewer(monkeypatch):
     monkeypatch.setattr("bayescm.planning.areas._SCORES", 10_000)
     plan = bcm.planning.plan_auc(expect=0.85, width=0.1, replications=60).iloc[0]
@@ -50,6 +51,7 @@ def test_small_sets_without_an_interval_count_as_too_wide():
     assert 10 < plan["n"] < 60
 
 
+@pytest.mark.long
 def test_how_many_are_positive_is_left_to_chance(monkeypatch):
     positives = []
 

@@ -56,6 +56,7 @@ def test_a_plan_from_few_items_is_cautioned_of():
     assert "caution" not in bcm.planning.plan_attempts(EVIDENCE, "mean", **asked).attrs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("measure", "keywords", "message"),
     [

@@ -43,6 +43,7 @@ def test_what_is_refused(keywords, words):
         plan_item_scores(bcm.from_item_scores(A[:5]), width=0.1)
 
 
+@pytest.mark.long
 def test_items_in_clusters_are_planned_in_clusters():
     rng, cluster = np.random.default_rng(3), np.repeat(np.arange(30), 4)
     effect = rng.normal(0, 0.12, 30)[cluster]

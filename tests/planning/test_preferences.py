@@ -37,6 +37,7 @@ def width_of(votes, first, second):
 VOTES = bcm.from_preferences(table_of(300, 1), ordered=False)
 
 
+@pytest.mark.long
 def test_the_width_now_is_that_of_the_posterior():
     plan = plan_preferences(VOTES, difference=("c", "d"), width=0.05)
     assert plan["width_now"][0] == pytest.approx(width_of(VOTES, "c", "d"), rel=0.1)
@@ -78,6 +79,7 @@ def test_the_best_pairs_of_a_difference_have_the_two_systems_in_them():
     assert table.attrs["width"] < table.attrs["width_now"]
 
 
+@pytest.mark.long
 def test_a_new_system_gets_the_votes():
     few = pd.concat([table_of(600, 2), table_of(3000, 3).query("left == 'f'").head(4)])
     known = few[~few[["left", "right"]].isin(["f"]).any(axis=1)]
@@ -87,6 +89,7 @@ def test_a_new_system_gets_the_votes():
     assert table.loc[with_new, "votes"].sum() > 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -46,6 +46,7 @@ def test_plan_from_a_pilot_is_larger_the_less_the_pilot_knows():
     assert small > large > fixed * 0.9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_the_assurance_that_is_said_is_no_less_than_asked_for(seed):
     pilot = bcm.from_cells(tp=10, fn=2, fp=3, tn=20)
@@ -114,6 +115,7 @@ def test_smallest_size_is_the_last_that_falls_short_and_one(truth, width):
     assert np.all(assured[1:] <= width)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -289,6 +291,7 @@ def test_looks_must_increase():
         bcm.planning.operating_characteristics("recall", looks=[50, 50], **rule)
 
 
+@pytest.mark.long
 def test_two_measures_say_how_many_of_each_class_are_needed():
     names = ["sensitivity", "specificity"]
     numbers = {"above": [0.8, 0.8], "expect": [0.95, 0.86]}

@@ -87,6 +87,7 @@ def test_names_keep_their_colour_whatever_is_drawn_first(name):
     assert to_hex(style.color(3)) not in drawn
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FEW)
 def test_colours_without_effect_are_refused(name):
     with pytest.raises(ValueError, match="nothing with the name"):
@@ -146,6 +147,7 @@ def test_parts_have_the_colours_of_the_user(name):
         PARTS[name](colors={"svm": "red"})
 
 
+@pytest.mark.long
 def test_parts_of_a_plot_have_colours_too():
     tree = bcm.fit(CELLS, draws=200, random_seed=1)
     figure = plots.plot_prior_posterior(tree, "f1", colors={"prior": "#123456"})

@@ -17,6 +17,7 @@ ANSWERS = {
 THREE = bcm.from_classifiers(ACTUAL, ANSWERS)
 
 
+@pytest.mark.long
 def test_the_best_comes_first_with_the_tables_numbers():
     axes = bcm.plot_ranks(THREE, "f1", random_seed=0).axes[0]
     names = [tick.get_text() for tick in axes.get_yticklabels()]
@@ -26,6 +27,7 @@ def test_the_best_comes_first_with_the_tables_numbers():
     np.testing.assert_allclose(shown, table[["rank_1", "rank_2", "rank_3"]])
 
 
+@pytest.mark.long
 def test_each_group_has_a_panel_with_its_ranking_in_the_same_order():
     grouped = bcm.from_classifiers(ACTUAL, ANSWERS, by={"group": np.arange(200) % 4})
     figure = bcm.plot_ranks(grouped, "f1", draws=200, random_seed=0)
@@ -50,6 +52,7 @@ def test_data_sets_with_other_classifiers_have_their_own_rows():
     assert np.isfinite(second.images[0].get_array()).all()
 
 
+@pytest.mark.long
 def test_one_measure_at_a_time_and_not_too_many_panels():
     with pytest.raises(ValueError, match="several measures"):
         bcm.plot_ranks(THREE, ["f1", "mcc"], draws=200)
@@ -58,6 +61,7 @@ def test_one_measure_at_a_time_and_not_too_many_panels():
         bcm.plot_ranks(many, "accuracy", draws=200)
 
 
+@pytest.mark.long
 def test_bars_are_sets_of_ranks_and_lines_are_tiers():
     table = bcm.ranks(THREE, "f1", random_seed=0).sort_values("expected_rank")
     axes = bcm.plots.plot_tiers(THREE, "f1", random_seed=0).axes[0]

@@ -41,6 +41,7 @@ def test_the_operating_point_is_the_examples_own():
     assert bcm.plots.plot_precision_recall(ONE, threshold=0.7).axes[0].containers
 
 
+@pytest.mark.long
 def test_a_known_prevalence_is_named():
     figure = bcm.plots.plot_precision_recall(bcm.at_prevalence(ONE, 0.02))
     assert "prevalence 0.02" in figure.get_suptitle()
@@ -54,6 +55,7 @@ def test_numbers_and_thresholds():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["F1", "recall"]
 
 
+@pytest.mark.long
 def test_a_measure_of_several_classifiers_is_a_line_each():
     axes = bcm.plots.plot_threshold(TWO, "f1").axes[0]
     names = TWO.classifier.values.tolist()

@@ -16,6 +16,7 @@ def line(axes, label):
     return found.get_xdata(), found.get_ydata()
 
 
+@pytest.mark.long
 def test_a_decision_curve_has_the_net_benefit_of_each_classifier():
     thresholds = [0.1, 0.3, 0.6]
     axes = bcm.plots.plot_decision_curve(TWO, thresholds=thresholds).axes[0]
@@ -29,6 +30,7 @@ def test_a_decision_curve_has_the_net_benefit_of_each_classifier():
     assert low == np.float64(found["interval"].min())
 
 
+@pytest.mark.long
 def test_an_expected_cost_has_the_cost_of_each_threshold():
     costs, thresholds = [[0, 1], [5, 0]], [0.2, 0.5, 0.8]
     axes = bcm.plots.plot_expected_cost(TWO, costs, thresholds=thresholds).axes[0]

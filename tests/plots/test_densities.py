@@ -67,6 +67,7 @@ def test_compared_members_share_a_panel_and_measures_of_one_range_their_axis(cla
     assert f1.get_xlim() == recall.get_xlim() != lift.get_xlim()
 
 
+@pytest.mark.long
 def test_from_a_tree_and_with_the_models_keywords(two, tree):
     assert len(titles(bcm.plot_posterior(tree, ["f1", "mcc"]))) == 2
     assert len(titles(bcm.plot_posterior(tree, "f1", of="predictive"))) == 1
@@ -108,6 +109,7 @@ def test_undefined_draws_are_left_out():
     assert line.get_xdata().min() > 0.43
 
 
+@pytest.mark.long
 def test_prior_over_posterior(tree):
     other = bcm.plots.plot_prior_posterior(tree, "recall", positive="well")
     same = bcm.plots.plot_prior_posterior(tree, "specificity")
@@ -121,6 +123,7 @@ def test_prior_over_posterior(tree):
     assert legend == ["prior", "posterior"]
 
 
+@pytest.mark.long
 def test_what_cannot_be_drawn(two, tree):
     with pytest.raises(ValueError, match="The plot would"):
         bcm.plot_posterior(bcm.from_matrix(np.ones((9, 9), int)), ["recall", "f1", "precision"])
@@ -154,6 +157,7 @@ def test_one_density_for_each_prior(two, three):
         bcm.plots.plot_priors(three, {"flat": 1.0}, "recall")
 
 
+@pytest.mark.long
 def test_it_is_said_how_many_priors_are_sampled(two, monkeypatch, capsys):
     drawn = bcm.fit(two, draws=50, random_seed=0)
     monkeypatch.setattr(sampled, "watched", lambda: True)
@@ -172,6 +176,7 @@ def test_the_axes_of_a_region_are_the_two_measures(two):
     assert "95% highest-density region · positive class: sick" in figure.get_suptitle()
 
 
+@pytest.mark.long
 def test_a_region_for_every_member(classifiers, three):
     (axes,) = bcm.plots.plot_region(classifiers, ("specificity", "mcc"), draws=2000).axes
     names = [each.get_text() for each in axes.get_legend().get_texts()]
@@ -221,6 +226,7 @@ def test_sixteen_panels_of_three_classifiers_fit_on_a_page():
     assert figure.get_figheight() < 11.7
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", ["f1", "recall", "mcc"])
 def test_densities_of_folds_are_smooth(measure):
     rng = np.random.default_rng(5)

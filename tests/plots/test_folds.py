@@ -19,6 +19,7 @@ def ends(axes, place):
     return bars[place][:, 0]
 
 
+@pytest.mark.long
 def test_every_fold_and_every_method_has_a_row():
     names = labels(plot_folds(FOLDS, "f1"))
     assert names[:5] == [f"fold {index}" for index in range(5)]
@@ -32,12 +33,14 @@ def test_every_fold_and_every_method_has_a_row():
     ]
 
 
+@pytest.mark.long
 def test_repeats_leave_the_t_intervals_that_are_for_them():
     names = labels(plot_folds(REPEATED, "f1"))
     assert names[:2] == ["repeat 0, fold 0", "repeat 0, fold 1"]
     assert names[15:] == ["partially pooled", "pooled, discounted", "averaged", "resampled t"]
 
 
+@pytest.mark.long
 def test_what_is_drawn_is_what_interval_says():
     axes = plot_folds(FOLDS, "recall", prob=0.8, kind="eti").axes[0]
     keywords = {"prob": 0.8, "kind": "eti"}
@@ -51,6 +54,7 @@ def test_what_is_drawn_is_what_interval_says():
     np.testing.assert_allclose(ends(axes, 9), corrected)
 
 
+@pytest.mark.long
 def test_omega_runs_from_the_average_matrix_to_plain_pooling():
     axes = plot_omega(FOLDS, "precision", kind="eti").axes[0]
     lower, upper = axes.lines[:2]

@@ -42,6 +42,7 @@ def test_classifiers_of_one_measure_are_rows(classifiers):
     assert axes.get_legend() is None
 
 
+@pytest.mark.long
 def test_classes_of_several_classifiers(three):
     both = three.expand_dims(classifier=["x", "y"])
     (axes,) = bcm.plot_forest(both, ["recall", "precision"]).axes
@@ -51,6 +52,7 @@ def test_classes_of_several_classifiers(three):
     assert members(axes) == ["x", "y"]
 
 
+@pytest.mark.long
 def test_outcomes_and_trees(tree):
     paired = bcm.from_classifiers([1, 0, 1, 1], {"a": [1, 0, 0, 1], "b": [1, 1, 1, 1]}, positive=1)
     assert members(bcm.plot_forest(paired, ["f1", "recall"]).axes[0]) == [
@@ -80,6 +82,7 @@ def test_both_intervals_come_from_one_posterior(two, monkeypatch):
     np.testing.assert_allclose(inner.get_segments()[1][:, 0], expected, atol=1e-6)
 
 
+@pytest.mark.long
 def test_pooled_groups_stand_beside_what_was_observed():
     sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[9, 4, 20], tn=[41, 50, 30])
     sites = sites.rename(batch="group")
@@ -103,6 +106,7 @@ def test_measures_written_alike_do_not_share_rows(two):
         bcm.plot_forest(two, ["f1", "mcc"], display_names={"f1": "score", "mcc": "score"})
 
 
+@pytest.mark.long
 def test_classifiers_on_several_data_sets_have_a_colour_each_in_one_measure_too():
     both = {"a": [1, 1, 0, 0] * 9, "b": [1, 0, 0, 0] * 9}
     sets = {name: bcm.from_classifiers([1, 1, 0, 0] * 9, both) for name in ("iris", "wine")}
@@ -133,6 +137,7 @@ def test_several_estimands_have_rows_below_each_other():
     assert not [line for line in axes.lines if line.get_marker() == "x"]
 
 
+@pytest.mark.long
 def test_many_rows_fit_on_a_page():
     """Three classifiers on four data sets in three measures: A4 has 11.7 inches."""
     answers = {name: [1, 1, 0, 0] * 9 for name in ("one", "two", "three")}

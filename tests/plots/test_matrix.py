@@ -49,6 +49,7 @@ def ends_of_true_positives(figure):
     return [float(end) / 100 for end in texts(figure)[-1][2].strip("[]").split(",")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("per", "measure"), [("actual", "recall"), ("predicted", "precision"), ("all", "hits")]
 )
@@ -100,6 +101,7 @@ def test_many_classes_are_ordered_by_error_with_an_interval_each():
     assert first.get_text().endswith("class 0  20")
 
 
+@pytest.mark.long
 def test_words_stay_inside_their_cells(two):
     figure = bcm.plot_matrix(two * 10**6)
     figure.draw_without_rendering()

@@ -9,6 +9,7 @@ WEEKS = bcm.from_cells(tp=TP, fn=50 - TP, fp=5, tn=40).rename(batch="step")
 PETS = bcm.from_matrix(RNG.integers(1, 30, (4, 3, 3)), labels=["cat", "cow", "dog"], dims=("step",))
 
 
+@pytest.mark.long
 def test_a_panel_for_every_measure_and_the_alarms_at_its_foot():
     history = bcm.online.history(WEEKS, ["recall", "f1"], window=5)
     alarms = bcm.online.alarms(WEEKS, ["recall", "f1"], floor={"recall": 0.8}, window=5)
@@ -30,6 +31,7 @@ def test_the_band_is_the_interval():
     np.testing.assert_allclose(np.stack([lower, upper], -1), history["recall"])
 
 
+@pytest.mark.long
 def test_a_panel_for_every_class():
     history = bcm.online.history(PETS, ["recall", "accuracy"])
     figure = bcm.plot_history(history, batches=PETS, alarms=bcm.online.alarms(PETS, "recall"))

@@ -19,6 +19,7 @@ def cells(figure):
     return np.ma.filled(image.get_array(), np.nan)
 
 
+@pytest.mark.long
 def test_the_strongest_system_comes_first_and_cells_are_win_rates():
     figure = plot_preferences(VOTES)
     axes = figure.axes[0]
@@ -34,6 +35,7 @@ def test_the_strongest_system_comes_first_and_cells_are_win_rates():
     assert axes.texts[0].get_text().endswith("40 votes")
 
 
+@pytest.mark.long
 def test_some_systems_are_shown_and_all_votes_are_used():
     figure = plot_preferences(VOTES, systems=["z", "w"])
     expected = win_rates(VOTES, reference="z").set_index("first").loc["w", "win_rate"]
@@ -44,6 +46,7 @@ def test_some_systems_are_shown_and_all_votes_are_used():
         plot_preferences(VOTES, systems=["z"])
 
 
+@pytest.mark.long
 def test_axes_of_the_user_and_names():
     figure, ax = mpl.pyplot.subplots()
     assert plot_preferences(VOTES, ax=ax, display_names={"w": "Winner"}) is figure

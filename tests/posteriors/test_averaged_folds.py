@@ -72,6 +72,7 @@ def distributions_of(average, rho=None, name="f1"):
     return averaged_folds(CELLS, average=average, rho=rho).distribution(resolve(name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("average", ["correlated", "independent", "mixture"])
 @pytest.mark.parametrize("name", ["recall", "f1"])
 def test_draws_have_the_moments_and_quantiles_of_the_distribution(average, name):

@@ -78,6 +78,7 @@ def test_shares_of_three_classes_that_are_known():
     np.testing.assert_allclose(theta.sum(-1), shares)
 
 
+@pytest.mark.long
 def test_without_differences_the_cells_are_one_sample():
     posterior = posteriors.crossed_groups(PEOPLE, spread=1e-3, interaction=1e-3)
     whole = bcm.interval(PEOPLE.sum(["sex", "age"]), "recall", kind="eti", concentration=0.5)
@@ -167,6 +168,7 @@ def _padded(seen):
     return np.concatenate([np.zeros(20), seen, np.zeros(40)])
 
 
+@pytest.mark.long
 def test_the_model_computes_the_cells_of_the_direct_posterior():
     counts = people(9)
     model = models.crossed_groups(counts, smooth="age")

@@ -6,6 +6,7 @@ import pytest
 from bayescm.posteriors.dirichlet_shares import DirichletShares
 
 
+@pytest.mark.long
 def test_draws_agree_with_a_grid():
     counts = np.array([[9.0, 1.0], [5.0, 5.0], [8.0, 0.0]])
     posterior = DirichletShares(counts, np.array([0.5, 0.5]), 1.0)

@@ -129,6 +129,7 @@ def test_windows_leave_nothing_out(shape, monkeypatch):
     np.testing.assert_allclose(again.masses, found[1].masses, rtol=1e-4, atol=1e-9)
 
 
+@pytest.mark.long
 def test_nodes_of_the_drift_hold_its_posterior_where_the_approximation_is_off():
     # Rates near 1: what a Kalman filter takes the drift for is far from what it is.
     rng = np.random.default_rng(78)

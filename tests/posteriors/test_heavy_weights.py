@@ -41,6 +41,7 @@ def test_heaviest_is_the_largest_weight_of_a_class_in_the_unit_of_the_counts():
     np.testing.assert_allclose(named["heaviest"], unit * np.array([largest[0], 0, largest[1]]))
 
 
+@pytest.mark.long
 def test_a_cell_of_less_than_two_heavy_examples_is_cautioned_of():
     missed = MISSED & (ACTUAL == 1)
     assert missed.sum() == 20
@@ -50,6 +51,7 @@ def test_a_cell_of_less_than_two_heavy_examples_is_cautioned_of():
     assert "class 1 predicted 1" not in caution(counts_of(HEAVY_HITS))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("few", [0, 1])
 def test_even_weights_and_those_of_whole_classes_are_not(few):
     answer = np.where(np.cumsum(MISSED & (ACTUAL == 1)) <= few, ANSWER, ACTUAL)

@@ -46,6 +46,7 @@ def test_three_classes_without_effects_are_dirichlet_rows():
         )  # its draws: an error of .01
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kernel", [PRECISION, RECALL, ACCURACY], ids=lambda k: k.__name__)
 def test_more_spread_and_more_correlation_are_wider(kernel):
     def width(**keywords):
@@ -107,6 +108,7 @@ def test_odd_folds_have_an_answer(name):
     assert all(np.isfinite(each).all() for each in drawn.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [FOLDS, THREE], ids=["two classes", "three classes"])
 def test_a_batch_is_its_members(cells):
     batch = np.stack([cells, cells[::-1] + 1])
@@ -127,6 +129,7 @@ def test_draws_follow_the_distribution():
     np.testing.assert_allclose(np.quantile(PRECISION(theta).mean(1), Q), distribution, atol=0.012)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("classes", [2, 3])
 def test_own_effects_are_integrated_out(classes):
     rng = np.random.default_rng(1)
@@ -195,6 +198,7 @@ def test_ranks_notice_a_posterior_that_ignores_training(simulated):
     assert stats.kstest(blind, "uniform").pvalue < 1e-4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fold", [[[45, 5], [12, 38]], [[50, 0], [0, 10]], [[3, 1], [0, 4]]])
 def test_effects_of_a_fold_have_their_posterior(fold):
     """Beside draws of the prior that are weighted by the likelihood."""

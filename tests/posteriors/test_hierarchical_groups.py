@@ -40,6 +40,7 @@ def test_each_group_may_be_asked_for():
     assert bcm.summary(counts, "recall", of="group")["group"].tolist() == [0, 1, 2]
 
 
+@pytest.mark.long
 def test_draws_of_each_group_are_worth_no_more_than_the_parameters():
     posterior = posteriors.hierarchical_groups(
         bcm.from_matrix(SITES[:3], positive=1, dims=("group",))
@@ -70,6 +71,7 @@ def test_infinite_variation_leaves_groups_to_themselves():
     np.testing.assert_allclose(recall.std(0), alone.std(), rtol=0.05)
 
 
+@pytest.mark.long
 def test_groups_are_drawn_towards_the_others():
     drawn = posteriors.hierarchical_groups(SITES).variables(6000, np.random.default_rng(0))
     recall = resolve("recall")
@@ -101,6 +103,7 @@ def test_the_integral_over_a_group():
     assert found[0] == pytest.approx(np.log(expected), abs=1e-3)
 
 
+@pytest.mark.long
 def test_the_log_likelihood_of_a_group_has_its_effects_integrated_out():
     """Of whole matrices, against an average over effects drawn from their distribution."""
     two, sites = posteriors.hierarchical_groups(SITES), SITES.reshape(-1, 4)
@@ -214,6 +217,7 @@ def test_a_known_prevalence_is_that_of_each_group_too(model, of):
     np.testing.assert_allclose(table.loc["recall", "mean"], own["mean"].squeeze())
 
 
+@pytest.mark.long
 def test_a_known_prevalence_moves_what_depends_on_it():
     posterior = posteriors.hierarchical_groups(SITES, prevalence=0.01)
     rng = np.random.default_rng(0)
@@ -232,6 +236,7 @@ def test_batches_are_collections_of_their_own():
     np.testing.assert_allclose(recall[0], recall[1][::-1], atol=0.02)
 
 
+@pytest.mark.long
 def test_intervals_use_the_groups_up():
     counts = bcm.from_matrix(SITES, labels=["well", "sick"], positive="sick", dims=("group",))
     ends = bcm.interval(counts, "recall", random_seed=0)
@@ -415,6 +420,7 @@ def test_members_of_many_groups_are_drawn_less_often():
     assert many.draws_by_default("parameter") * 900 <= 1e6
 
 
+@pytest.mark.long
 def test_the_error_is_that_of_as_many_draws_as_the_points_are_worth():
     cells = {"tp": [40, 10, 35, 22], "fn": [5, 30, 8, 4], "fp": [9, 4, 20, 3]}
     sites = bcm.from_cells(**cells, tn=[41, 50, 30, 44]).rename(batch="group")

@@ -102,6 +102,7 @@ def test_bad_input_is_named(cells, keywords, message):
         posteriors.hierarchical_rows(cells, **keywords)
 
 
+@pytest.mark.long
 def test_sparse_draws_are_those_of_the_dirichlet_distribution():
     rng = np.random.default_rng(3)
     weights = np.full((2, 40), 1 / 40)

@@ -9,6 +9,7 @@ import bayescm as bcm
 RNG = np.random.default_rng(11)
 
 
+@pytest.mark.long
 def test_classifiers_whose_cells_are_worth_the_same_are_combined():
     actual, predicted = RNG.integers(0, 2, (2, 80))
     options = {"weights": RNG.lognormal(size=80), "weights_are": "importance"}

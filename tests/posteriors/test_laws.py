@@ -121,6 +121,7 @@ of_counts = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.long
 @every
 def test_draws_and_points_have_the_shape_of_the_template(case):
     posterior = case.posterior

@@ -76,6 +76,7 @@ def test_the_model_has_the_same_density(evidence):
     assert np.ptp(np.subtract(theirs, ours)) < 1e-6
 
 
+@pytest.mark.long
 def test_no_error_is_the_plain_model_and_errors_widen():
     names, columns = ["recall", "f1"], ["mean", "lower", "upper"]
     plain = bcm.summary(COUNTS, names)[columns]

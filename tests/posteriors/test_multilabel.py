@@ -48,6 +48,7 @@ def test_examples_and_labels_that_are_wrong_are_those_of_scikit_learn():
     np.testing.assert_allclose(points(ONE, ["subset_accuracy", "hamming_loss"]), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", ["recall", "f1", "specificity", "mcc", "accuracy"])
 def test_one_label_is_its_table(measure):
     table = bcm.from_predictions(ACTUAL[:, 1], A[:, 1], positive=True)
@@ -108,6 +109,7 @@ def test_systems_are_paired_by_example():
         assert row["p_better"] > 0.9
 
 
+@pytest.mark.long
 def test_two_copies_of_a_system_may_differ_in_other_examples_and_are_warned_of():
     copies = bcm.from_multilabel(ACTUAL, {"a": A, "b": A})
     for measure in ("f1_micro", "f1_macro", "recall[1]", "hamming_loss"):
@@ -117,6 +119,7 @@ def test_two_copies_of_a_system_may_differ_in_other_examples_and_are_warned_of()
         assert row["p_better"] == pytest.approx(0.5, abs=0.03)
 
 
+@pytest.mark.long
 def test_systems_that_differ_in_few_examples_are_warned_of():
     near = A.copy()
     near[:12, 0] ^= True
@@ -144,6 +147,7 @@ def test_the_difference_in_one_label_is_that_of_its_joint_table():
         np.testing.assert_allclose(difference / expected["sd"], 0, atol=0.12)
 
 
+@pytest.mark.long
 def test_pseudo_examples_have_the_same_labels_for_all_systems():
     posterior, rng = multilabel(BOTH), np.random.default_rng(2)
     cells = posterior.population(np.arange(80), 20_000, rng, "population").prior_cells
@@ -175,6 +179,7 @@ def test_clusters_widen_intervals():
     assert "only 6 clusters" in bcm.interval(few, "f1_micro").attrs["caution"]
 
 
+@pytest.mark.long
 def test_slices_have_answers_of_their_own():
     site = np.arange(80) % 2
     sliced = bcm.from_multilabel(ACTUAL, {"a": A, "b": B}, by={"site": site})

@@ -41,6 +41,7 @@ def test_accuracy_is_beta_binomial():
     assert distribution.cdf(x / 40) == pytest.approx(exact.cdf(x), abs=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("prevalence", [None, 0.3, (3, 7)])
 def test_enumeration_agrees_with_draws(prevalence):
     posterior = dirichlet_multinomial(CELLS)

@@ -81,6 +81,7 @@ def test_gradient_and_hessian_are_those_of_the_density(name):
         np.testing.assert_allclose(hessian[k], -(ahead - behind) / 2e-4, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.long
 def test_two_systems_agree_with_quadrature():
     votes = bcm.from_preferences([[0, 14], [6, 0]])
     found = bcm.distribution(votes, "win_rate[1]", draws=100_000)
@@ -123,6 +124,7 @@ def rating(votes, **options):
     return bcm.distribution(votes, "rating", **options).mean().to_series()
 
 
+@pytest.mark.long
 def test_names_and_their_order_do_not_matter():
     table = board(5, 200)
     renamed = {f"m{k:03d}": f"n{4 - k}" for k in range(5)}
@@ -153,6 +155,7 @@ def test_twice_the_votes_make_intervals_shorter_by_the_root_of_two():
     np.testing.assert_allclose(widths[0] / widths[1], 2**0.5, rtol=0.06)
 
 
+@pytest.mark.long
 def test_undefeated_systems_have_finite_ratings_and_a_caution():
     votes = bcm.from_preferences([[0, 12], [0, 0]])
     low, high = bcm.interval(votes, "win_rate[1]", kind="eti").sel(classifier="0").values
@@ -165,6 +168,7 @@ def test_undefeated_systems_have_finite_ratings_and_a_caution():
     assert "1 lost all votes" in summary.attrs["caution"]
 
 
+@pytest.mark.long
 def test_groups_that_never_met_get_a_caution_that_names_them():
     wins = [[0, 9, 0, 0], [5, 0, 0, 0], [0, 0, 0, 4], [0, 0, 7, 0]]
     votes = bcm.from_preferences(pd.DataFrame(wins, list("abcd"), list("abcd")))
@@ -177,6 +181,7 @@ def test_groups_that_never_met_get_a_caution_that_names_them():
     assert "caution" not in bcm.summary(met).attrs
 
 
+@pytest.mark.long
 def test_measures_of_an_opponent():
     votes = bcm.from_preferences(board(3, 90).replace("m001", "Alpaca (7B), old"))
     name = "win_rate[Alpaca (7B), old]"
@@ -195,6 +200,7 @@ def test_measures_of_an_opponent():
         bcm.interval(votes, "rating[m000]")
 
 
+@pytest.mark.long
 def test_the_mean_win_rate_is_that_of_the_opponents():
     votes = bcm.from_preferences(board(4, 90))
     names = votes["classifier"].values.tolist()
@@ -237,6 +243,7 @@ def test_repeated_votes_of_a_cluster_count_once():
     np.testing.assert_allclose(widths["once"] / widths["all"], 3**0.5, atol=0.2)
 
 
+@pytest.mark.long
 def test_clusters_of_one_vote_change_little():
     table = board(5, 2000)
     plain = bcm.interval(bcm.from_preferences(table), "strength", kind="eti")
@@ -324,6 +331,7 @@ def test_the_next_votes_have_the_noise_of_their_number():
     assert np.allclose(drawn * 14, np.round(drawn * 14))
 
 
+@pytest.mark.long
 def test_what_the_next_votes_do_not_have_is_an_error():
     votes, table = VOTES["order and ties"], board(4, 60)
     with pytest.raises(ValueError, match="not available for rating"):

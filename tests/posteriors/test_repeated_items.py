@@ -197,6 +197,7 @@ def test_rare_successes_of_all_items_do_not_make_others_frequent():
     assert lumps.values[1] > 0.4
 
 
+@pytest.mark.long
 def test_observed_items_with_unequal_attempts():
     rng = np.random.default_rng(8)
     number = np.r_[rng.integers(2, 1000, 30), 1]
@@ -336,6 +337,7 @@ def test_more_answers_than_there_are_is_refused(evidence):
         bcm.interval(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "pass_at(2)")
 
 
+@pytest.mark.long
 def test_a_fit_has_the_shares_of_all_rates(evidence):
     found = bcm.posteriors.repeated_items(evidence).variables(50, np.random.default_rng(0))["share"]
     assert found.shape == (50, 24)
@@ -486,6 +488,7 @@ def test_systems_alike_in_all_single_answers_may_differ_in_others():
     assert row["p_better"] == pytest.approx(0.5)
 
 
+@pytest.mark.long
 def test_single_answers_in_slices_are_known_exactly_by_slice():
     topic = np.arange(60) % 2
     answers = pair_of_single_answers()

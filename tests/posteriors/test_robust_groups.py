@@ -180,6 +180,7 @@ def test_every_draw_is_another_value():
             assert len(np.unique(draws)) == 3000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spread", [0.01, 0.1, 0.3, 0.8])
 def test_logits_of_groups_have_their_density_given_the_parameters(spread):
     """However narrow the spread is beside the steps of the grid."""

@@ -86,6 +86,7 @@ def test_the_gap_of_two_groups_is_their_comparison(make):
     np.testing.assert_allclose(found, np.quantile(difference, [0.025, 0.975]), atol=0.01)
 
 
+@pytest.mark.long
 def test_a_group_that_is_far_worse_is_found():
     actual, chances, group = _columns(8)
     worse = np.where(group == "site 5", 1 - chances, chances)
@@ -95,6 +96,7 @@ def test_a_group_that_is_far_worse_is_found():
     assert bcm.gap(evidence, "brier", draws=500)[0] > 0.2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [_probabilities, _scores])
 def test_systems_are_paired_in_the_gap(make):
     evidence = make(4, several=True)

@@ -226,6 +226,7 @@ def test_sites_are_compared_with_disagreement_that_was_not_seen():
     assert row["p_better"] < 0.95
 
 
+@pytest.mark.long
 def test_an_area_of_risk_by_coverage_of_one_example_does_not_decide():
     rng = np.random.default_rng(14)
     actual = np.arange(90) % 2

@@ -18,6 +18,7 @@ SAID = [0, 1, 0, 0, 1] * 8 + [0, 0, 1, 0] * 25
 JUDGE = [0, 1, 1, 1, 1] * 8 + [0, 0, 0, 1, 0] * 20
 
 
+@pytest.mark.long
 def test_the_rate_is_that_of_brute_force_and_of_rogan_and_gladen():
     rng, size = np.random.default_rng(0), 200_000
     wrong, right, rate = rng.beta(10.5, 90.5, size), rng.beta(80.5, 20.5, size), rng.random(size)
@@ -74,6 +75,7 @@ def test_more_examples_than_are_told_out_are_sampled():
     np.testing.assert_allclose(*(bcm.interval(each, "prevalence") for each in both), atol=0.015)
 
 
+@pytest.mark.long
 def test_the_model_has_the_same_density():
     evidence = bcm.from_partly_labelled(HUMAN, SAID, JUDGE, transfer="errors")
     posterior = posteriors.transferred_errors(evidence)
@@ -122,6 +124,7 @@ def test_three_classes_and_a_kind_that_nobody_labelled():
         bcm.interval(evidence.assign_coords(transfer="errors"), "accuracy")
 
 
+@pytest.mark.long
 def test_gibbs_draws_are_those_of_the_exact_posterior():
     """Of two classes, for which there are exact draws."""
     known, rest = np.array([[30.0, 8.0], [6.0, 26.0]]) + 0.5, np.array([90, 60])

@@ -33,6 +33,7 @@ def test_an_improper_prior_predicts_nothing():
         priors.conflict(COUNTS, priors.haldane())
 
 
+@pytest.mark.long
 def test_conflict_of_one_binomial_is_its_beta_binomial_tail():
     from scipy.stats import betabinom
 

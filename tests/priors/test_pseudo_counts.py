@@ -58,6 +58,7 @@ def test_a_prior_of_other_labels_or_shape_is_refused(prior):
         bcm.interval(COUNTS, "f1", concentration=prior)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("discount", [0.0, 0.3, 1.0])
 def test_the_power_prior_of_counts_and_of_their_posterior_is_one(discount):
     result = priors.from_counts(SICK, discount)
@@ -76,6 +77,7 @@ def test_a_saved_posterior_is_handed_on(tmp_path):
     np.testing.assert_allclose(today, bcm.interval(SICK * 2, "f1"))
 
 
+@pytest.mark.long
 def test_folds_hand_on_their_discounted_sum():
     folds = bcm.from_cells(tp=[9, 8], fn=[1, 2], fp=[2, 1], tn=[8, 9]).rename(batch="fold")
     tree = bcm.fit(folds, "pooled_folds", omega=0.6, draws=10, chains=1, random_seed=1)
@@ -86,6 +88,7 @@ def test_a_concentration_is_discounted_whole():
     np.testing.assert_allclose(priors.from_posterior(priors.uniform(), 0.25), 0.25)
 
 
+@pytest.mark.long
 def test_a_posterior_that_is_no_dirichlet_is_refused_unless_approximate():
     tree = bcm.fit(SICK, "fixed_totals", random_seed=1)
     with pytest.raises(ValueError, match=r"not a Dirichlet distribution.*approximate=True"):

@@ -19,6 +19,7 @@ def folds(errors, dim="fold"):
     return bcm.from_cells(tp=20 - wrong, fn=wrong, fp=2, tn=18).rename(batch=dim)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("quiet", "loud", "words"),
     [

@@ -193,6 +193,7 @@ def file(tmp_path):
     return path
 
 
+@pytest.mark.long
 def test_the_command_line_names_the_option_where_groups_may_be_studies(
     file, tmp_path, monkeypatch, capsys
 ):

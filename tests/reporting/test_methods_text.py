@@ -53,6 +53,7 @@ def test_design_measures_model_prior_and_software_are_named():
     assert r"\cite{bayescm}" in text
 
 
+@pytest.mark.long
 def test_paired_folds_have_the_models_of_both():
     text = bcm.methods_paragraph(outcomes(FOLD), "accuracy").text
     assert "Cross-validation with 4 folds" in text
@@ -60,6 +61,7 @@ def test_paired_folds_have_the_models_of_both():
     assert "Differences between two classifiers use another model, correlated t" in text
 
 
+@pytest.mark.long
 def test_display_names():
     text = bcm.methods_paragraph(COUNTS, ["f1", "mcc"], display_names={"f1": "F-measure"}).text
     assert "F-measure (harmonic mean" in text
@@ -107,6 +109,7 @@ def test_a_model_of_ones_own_has_one_place_for_its_description():
     assert "Dirichlet" not in text
 
 
+@pytest.mark.long
 def test_a_tree_of_ones_own_is_described_by_its_sampler_and_chains():
     rng = np.random.default_rng(1)
     theta = rng.dirichlet([30, 35, 15, 65], (2, 200)).reshape(2, 200, 2, 2)
@@ -186,6 +189,7 @@ def test_results_on_several_data_sets_are_described():
     assert "The model is hierarchical differences" in text
 
 
+@pytest.mark.long
 def test_averages_are_described_as_averages():
     counts = bcm.from_matrix([[10, 2, 1], [0, 12, 1], [0, 1, 16]], labels=list("abc"))
     text = str(bcm.methods_paragraph(counts, ["f1_macro", "recall_micro"]))

@@ -59,6 +59,7 @@ def test_report_of_probabilities_says_how_they_drifted(tmp_path):
         monitor_report(address, tmp_path / "f.html", measures=["f1"])
 
 
+@pytest.mark.long
 def test_an_empty_store_and_a_store_of_several_are_refused(tmp_path, store):
     for address in (f"sqlite:///{tmp_path / 'none.db'}", str(tmp_path / "none.db")):
         with pytest.raises(ValueError, match="no ledger"):
@@ -75,6 +76,7 @@ def test_an_empty_store_and_a_store_of_several_are_refused(tmp_path, store):
     assert not (tmp_path / "r.html").exists()
 
 
+@pytest.mark.long
 def test_a_report_takes_every_setting_of_a_monitor(store):
     with bcm.online.Monitor(store, "spam filter", season=2) as monitor:
         assert set(monitor.settings) <= set(inspect.signature(monitor_report).parameters)

@@ -92,6 +92,7 @@ def test_bars_are_for_pages_only(name, advice):
         getattr(bcm.table(SUMMARY), name)("table.out")
 
 
+@pytest.mark.long
 def test_a_picture_fits_on_its_page_and_minus_signs_stay_with_their_numbers():
     tall = Picture("tall", "A tall picture.", Figure(figsize=(6, 24)))
     frame = COMPARISON[["first", "mean", "lower"]]

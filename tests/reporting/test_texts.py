@@ -235,6 +235,7 @@ def test_classifiers_on_different_examples_are_called_so():
     assert text.startswith("The evaluation is of 70 examples (a) and 115 examples (b)")
 
 
+@pytest.mark.long
 def test_a_name_of_a_measure_has_the_meaning_of_its_evidence():
     items = bcm.from_item_scores(_one(MARKS), range=(1, 5))
     attempts = bcm.from_attempts(_one(RIGHT))
