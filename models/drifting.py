@@ -51,8 +51,9 @@ Parameters
 When to use it
 --------------
 Use it for batches of two classes in the order of time, about equally spaced, if performance may
-change by any amount at any time. Each rate has its own speed of drift, estimated from the data. A
-drift of 0.1 changes a recall of 0.9 by about 0.009 from one batch to the next.
+change by any amount at any time. Each rate has its own step standard deviation, estimated from the
+data. A step standard deviation of 0.1 typically changes a recall of 0.9 by about 0.009 from one
+batch to the next.
 
 When not to use it
 ------------------

@@ -8,8 +8,8 @@ means m and standard deviations s, satisfy
 
 where b is the ``prob`` quantile of the largest |d - m| / s over all pairs. Two members are
 distinguished if the interval of their difference excludes 0. The sets of ranks follow from the
-distinguished pairs (Mogstad, Romano, Shaikh & Wilhelm, 2024, doi:10.1093/restud/rdad006). Members
-that are not distinguished share a tier.
+pairs that are distinguished (Mogstad, Romano, Shaikh & Wilhelm, 2024, doi:10.1093/restud/rdad006).
+Members that are not distinguished share a tier.
 """
 
 import warnings

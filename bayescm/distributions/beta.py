@@ -379,7 +379,7 @@ def beta_highest(a, b, prob, power=0):
 
 
 def _chunk(a, b, prob, power):
-    """Solve for v, whichever of u and 1 - u has the smaller mean, to keep its digits."""
+    """Solve for v, whichever of u and 1 - u has the smaller mean, to avoid loss of precision."""
     swapped = a > b
     density = _Density(np.where(swapped, b, a), np.where(swapped, a, b), swapped, power)
     low, high, unsolved = density.solve(prob)

@@ -247,8 +247,8 @@ def _function(measure, concentration):
         shares,
         partial(_log_odds, odds=odds_of, made=_MADE[kind]),
         measure.range,
-        # MCC and Cohen's kappa need not be monotone in the prevalence. Other such measures use
-        # shares that exclude it.
+        # MCC and Cohen's kappa need not be monotone in the prevalence. Other measures use shares
+        # that exclude the prevalence.
         outer=0 if kind == "table" else None,
         kinked=_KINKED.get(kind, ()),
         power_moment=_POWER_MOMENTS.get(odds_of),

@@ -36,7 +36,8 @@ def remark(kind: str) -> str:
 
 
 _SHARES = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9])
-# Distances in widths of the interval, for an infinite end.
+# Distances beyond an end of the interval, in lengths of the interval, at which densities are
+# compared if the support is infinite on that side.
 _AWAY = np.array([0.1, 1.0, 10.0, 1e3, 1e6])
 _INSIDE = np.r_[1e-6, 1e-3, 0.1:0.95:0.1, 1 - 1e-3, 1 - 1e-6]
 # Log odds of the share of the left-out mass that is below the interval.

@@ -31,7 +31,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
 def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
     """Return the mass of Beta(a, b) above x. Equivalent to ``scipy.special.betaincc``."""
     x = np.asarray(x)
-    # If 1 - x keeps its digits, betainc of 1 - x takes a quarter of the time.
+    # If 1 - x loses no precision, betainc of 1 - x takes a quarter of the time.
     if np.all(x > _FAR):
         return _by_size(special.betainc, b, a, 1 - x, 1)
     return _by_size(special.betaincc, a, b, x, -1)

@@ -108,7 +108,8 @@ class MeanOfFolds(_OfFolds):
 
     @cached_property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        # The range of the folds. Mass that the stretch moves beyond it is put at its ends.
+        # The range of the folds. Mass that the stretch moves beyond this range is put at the ends
+        # of the range.
         return tuple(end.mean(axis=-1) for end in self._ends)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:

@@ -51,14 +51,14 @@ _FLOOR = {False: 1e-9, True: 1e-5}  # smallest error relative to the length, fro
 
 # Newton's method on one lattice
 _STEPS_AT_START = 4  # steps on the first lattice, which starts from an interpolation
-_STEPS_LATER = 2  # steps on the others, which start from a solution
+_STEPS_LATER = 2  # steps on later lattices, which start from a solution
 _FEW = 8  # number of rows up to which steps continue until they settle
 _STEPS_OF_FEW = 30  # maximum number of steps for so few rows
 _SETTLED = {False: 1e-9, True: 1e-4}  # in z; the iteration ends after a smaller step
-_NEARLY_SETTLED = 1e-5  # in z; the same after the usual number of steps
+_NEARLY_SETTLED = 1e-5  # in z; the same limit after the usual number of steps
 _FARTHEST = 2.0  # in z; maximum length of a step
 _DIVERGED = 1.0  # in z; a larger move on one lattice indicates a wrong start
-_UNSETTLED = 0.1  # in z; a larger last step indicates the same
+_UNSETTLED = 0.1  # in z; a larger last step also indicates a wrong start
 _GREATEST_Z = 7.2  # the mass beyond is 3e-13, which lattices do not resolve
 
 # The candidates for a shortest interval

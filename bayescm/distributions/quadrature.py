@@ -324,7 +324,8 @@ _ARRAY = 2**14  # number of elements of an array, 128 kB, so that several fit in
 _LARGEST_LATTICE = 2**21
 # Largest log odds for plain floats, so that no product of four cells, e**-320, underflows.
 _PLAIN = 80.0
-# Effect of the outer share on y, relative to all others, above which lines go along it as well.
+# If the effect of the outer share on y exceeds this multiple of the other shares' total effect,
+# lines run along the outer share as well.
 _LEADS = 3.0
 # Number of shares above which a polynomial gives the log odds for rough results.
 _MANY_SHARES = 16
@@ -586,9 +587,9 @@ class Rows:
 
 _REACH = 7.5  # largest absolute z; the mass beyond is 6e-14
 # Steps of z by level. The first level is used for rough results only. The number of points grows
-# with the d-th power of the inverse step, which therefore decreases more slowly in three
-# dimensions. The steps of an outer share are refined further than the steps of the lines. Cohen's
-# kappa needs this below the smallest value that some prevalences allow.
+# with the d-th power of the inverse step, so the step decreases more slowly in three dimensions.
+# The steps of an outer share are refined further than the steps of the lines. Cohen's kappa needs
+# this below the smallest value that some prevalences allow.
 _STEPS = {
     (1, False): tuple(1 / (2**0.5) ** level for level in range(14)),
     (2, False): tuple(1 / (2**0.5) ** level for level in range(14)),
@@ -670,7 +671,7 @@ def lattice(d: int, outer: bool, level: int, rough: bool) -> Lattice | None:
 # Crossings of lines
 
 _WINDOW = {False: 8, True: 6}  # number of points used to interpolate a line
-# Number of Newton steps, enough for convergence to rounding error from the chord.
+# Number of Newton steps, enough for convergence to rounding error from a start on the chord.
 _NEWTON_STEPS = {False: 3, True: 2}
 # A polynomial is rejected if its slope differs from the slope of the chord by more than this
 # factor, because it oscillates near kinks.

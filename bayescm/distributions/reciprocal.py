@@ -8,10 +8,10 @@ For J in (-1, 1), such as Youden's J, the number is
     P(x <= t) = P(J >= 1 / t),    f(t) = f_J(1 / t) / t**2,    P(x = inf) = P(J <= 0).
 
 An interval of mass m with mass u above it, in terms of J, is [1 / Q_J(1 - u), 1 / Q_J(1 - u - m)].
-The shortest one has equal densities at both ends: f_J(j) j**2 is the same. It is searched on a grid
-of u, and refined by the Illinois variant of false position (Dowell & Jarratt 1971). If P(J <= 0)
-exceeds the left-out mass, every interval of mass m extends to infinity, and the one with the
-largest start is used.
+The shortest one has equal densities f_J(j) j**2 at both ends. It is searched on a grid of u, and
+refined by the Illinois variant of false position (Dowell & Jarratt 1971). If P(J <= 0) exceeds the
+left-out mass, every interval of mass m extends to infinity, and the one with the largest start is
+used.
 
 References
 ----------
@@ -198,7 +198,7 @@ def _root(function, left, right, otherwise):
         middle = np.where(has_root, middle, otherwise)
         at_middle = function(middle)
         crosses = np.sign(at_middle) * np.sign(at_right) < 0
-        # The value at a retained end is halved, so that it eventually moves.
+        # The value at a retained end is halved, so that this end eventually moves.
         left, at_left = np.where(crosses, right, left), np.where(crosses, at_right, at_left / 2)
         right, at_right = middle, at_middle
         if (np.abs(right - left)[has_root] < _TOLERANCE).all() or not at_middle.any():

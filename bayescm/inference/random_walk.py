@@ -224,7 +224,7 @@ _ROUNDING = 1e-14  # bound of the error of the Fourier transform, relative to th
 _UNDERFLOW = 1e-8  # share of the mass below which the result depends on the tails
 _RESOLVED = 1.2  # lattice points per drift for which a sum equals the integral
 _EDGE = 1e-11  # largest density at the edge of a window, relative to the maximum
-_SMOOTHED_EDGE = 1e-7  # the same for smoothed densities
+_SMOOTHED_EDGE = 1e-7  # largest smoothed density at an edge, relative to the maximum
 _REACH = 8.0  # padding of the periodic convolution, in standard deviations of a step
 _MARGIN = 8  # lattice points on either side of the expected window
 # Differences in log density from the best drift.

@@ -5,7 +5,7 @@ The description of a classifier contains the classes of its first batch. It neve
 its hash is the start of the chain. An entry with the encoding `CLASSES` renames classes and adds
 new ones. Each class keeps its position in the list, and an added class is appended to it:
 
-    current classes = classes of the description, renamed and extended by each such entry in turn.
+    current classes = classes of the description, changed by each of these entries in turn.
 
 Payloads refer to classes by position, so earlier batches need no change: they have zero counts for
 a class that was added later. A name belongs to the same class for ever. Names in earlier batches,

@@ -68,8 +68,8 @@ from bayescm.validate import fail, suggest
 _CLOCK_TOLERANCE = timedelta(seconds=1)  # clocks of different machines may differ by this much
 _SEARCHED_BY_ENTRY = 1000  # number of last entries to search by number; see `_find_batch`
 _COMPARED = 50  # number of last entries that a batch is compared with
-# Largest probability that one of these entries is equal by chance. With two classes, batches of
-# 1,000 examples are below this limit.
+# A warning is issued for equal evidence if the probability that one of these entries is equal by
+# chance is at most this. With two classes, this is the case for batches of 1,000 examples.
 _RARE = 0.002
 
 

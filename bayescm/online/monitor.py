@@ -1477,7 +1477,7 @@ def applicable_rules(
         Monitor of the classifier.
     rules : mapping
         Rules of `Monitor.alarms` for all classifiers. Rules that do not apply to the type of this
-        classifier are ignored, and so are limits of such measures.
+        classifier are ignored, and so are limits of measures that do not apply to it.
     specific : mapping, optional
         Rules for this classifier, which override `rules`. All of them are used.
     """
@@ -1491,7 +1491,7 @@ def applicable_rules(
 
 
 def _applies(measure, table):
-    """Return True if a measure applies to such tables, or is unknown (`Monitor` reports it)."""
+    """Return True if a measure applies to a table, or is unknown (which `Monitor` reports)."""
     variables = variables_of(table)
     try:
         takes = resolve(measure).takes

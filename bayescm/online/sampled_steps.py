@@ -1,8 +1,8 @@
 """
 Batches with a sampled posterior: ratings, votes, and probabilities of three or more classes.
 
-The default posterior of such batches supports one sample of examples and takes up to one second, so
-every step has a separate posterior.
+The default posterior of these batches supports one sample of examples and takes up to one second,
+so every step has a separate posterior.
 """
 
 from collections.abc import Sequence

@@ -41,8 +41,8 @@ from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import check_kind, check_prob, check_whole, fail
 
 _COORDS = (*CELLS, "positive")  # coordinates of a state
-# Largest number of steps with bounds accurate to 1e-6. A thousand such steps would take about ten
-# seconds.
+# With more steps than this, bounds are accurate to only 1e-3 of the length of an interval, to save
+# time.
 _EXACT = 100
 
 

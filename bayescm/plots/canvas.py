@@ -65,7 +65,7 @@ class Canvas:
         text = "\n".join(filter(None, lines))
         if self.is_new:
             self.figure.suptitle(text, fontsize=10, color=style.muted())
-            # Further lines must not reduce the height of the panels.
+            # Additional lines of the heading must not reduce the height of the panels.
             more = _HEADING_LINE * self.scale * text.count("\n")
             self.figure.set_figheight(self.figure.get_figheight() + more)
         elif self.axes.get_title():

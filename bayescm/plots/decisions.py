@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The limits of the y axis depend on risks at a coverage above this. Risks below it are uncertain.
+# The limits of the y axis depend only on risks at a coverage above this, because risks at lower
+# coverages are uncertain.
 _SHARE = 0.05
 
 

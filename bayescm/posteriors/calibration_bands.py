@@ -21,10 +21,10 @@ from scipy.special import betaincinv
 # and 10,000 examples. For 60 to 500 examples, the band is at most 7% longer than the shortest one.
 # With 500 or more examples, the band with 400 groups is 6 to 9% longer.
 _ISOTONIC_GROUPS = 100
-# Forecasts take few values if there are at most this many distinct values, with this many examples
-# each on average. Both numbers were chosen by hand. With fewer examples, the limits extend about
-# 0.5 to each side, which is not informative. With more values, the band is more than 2.5 times as
-# long as the smooth band.
+# Forecasts take few values if there are at most this many distinct values, with at least this many
+# examples each on average. Both numbers were chosen by hand. With fewer examples, the limits extend
+# about 0.5 to each side, which is not informative. With more values, the band is more than 2.5
+# times as long as the smooth band.
 _FEW_VALUES = 20
 _EXAMPLES_PER_VALUE = 10
 _MEAN_GROUPS = 10  # largest number of groups of 10 or more examples, for curves that jump and fall

@@ -333,7 +333,8 @@ def rates_of(classes: int) -> tuple[np.ndarray, np.ndarray]:
 _ROUGH = 150  # number of draws of the scales in each round that adapts the proposal
 _SCALES = 500  # number of draws of the scales in the last round
 _SIZE = 4000  # number of draws of the effects, equal to the default number of draws
-# Degrees of freedom of the proposal of the effects, for heavier tails than the posterior's.
+# Degrees of freedom of the proposal of the effects, so that its tails are heavier than the
+# posterior's.
 _FREEDOM = 12
 _NEWTON_STEPS = 40  # largest number of Newton steps
 _LONGEST_STEP = 2.0  # largest Newton step, in logits of a cell

@@ -62,7 +62,7 @@ _END_EXAMPLES_OF_MEAN = 0.125
 # positive.
 _LEAST_SHAPE = 0.1
 # Classes with this number of examples or more use the plain Bayesian bootstrap. The standard
-# deviation of the mean is then 1% too small.
+# deviation of the mean is then at most 1% too small.
 _MANY_EXAMPLES = 100
 _FEW_EXAMPLES = 20  # smallest number of examples per class for which coverage was measured
 _MOST_CLASSES = 20  # largest number of classes for which the whole forecast is recalibrated

@@ -244,7 +244,7 @@ def need_class_totals_only(
     """
     if concentration.shape[-1] < _MANY_CLASSES or abstains(counts):
         return False
-    # The true negatives are computed by subtraction and must keep enough digits.
+    # The true negatives are computed by subtraction, which is inaccurate if few examples remain.
     diagonal = np.einsum("...ii->...i", concentration)
     in_class = concentration.sum(-1) + concentration.sum(-2) - diagonal
     negatives = concentration.sum((-2, -1))[..., None] - in_class

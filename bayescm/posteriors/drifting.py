@@ -9,10 +9,11 @@ independent in the prior and, given the tables, in the posterior:
     \operatorname{logit} r_{t+1} \mid r_t \sim N(\operatorname{logit} r_t, d^2), \qquad
     \mathrm{hits}_t \sim \mathrm{Binomial}(\mathrm{hits}_t + \mathrm{misses}_t, \; r_t).
 
-Each walk has a separate drift d with a half-normal prior, and a beta prior of the rate at the first
-step. `bayescm.inference.random_walk` filters and smooths each walk. The distribution of a measure
-at a step follows from the three rates (`bayescm.distributions.closed_forms`). Draws are independent
-between steps, unless steps are compared. For comparisons, whole paths are sampled.
+Each walk has a separate step standard deviation d, called the drift, with a half-normal prior, and
+a beta prior of the rate at the first step. `bayescm.inference.random_walk` filters and smooths each
+walk. The distribution of a measure at a step follows from the three rates
+(`bayescm.distributions.closed_forms`). Draws are independent between steps, unless steps are
+compared. For comparisons, whole paths are sampled.
 """
 
 from collections.abc import Mapping, Sequence

@@ -59,7 +59,8 @@ from bayescm.evidence.scores import one_vs_rest, score_arrays
 from bayescm.evidence.slices import samples
 
 FEWEST_HEAVY = 2.0  # smallest weight of a cell, relative to the heaviest example
-# Range of the ratio of the variances with sufficient coverage.
+# A caution is added if the ratio of the sampling variance to the variance in the model is outside
+# this range, in which coverage is sufficient.
 LEAST_RATIO = 0.5
 LARGEST_RATIO = 1.4
 # For a caution, the heaviest example of a class must outweigh the mean example by this factor. If

@@ -54,7 +54,7 @@ _CENTER = np.array([LEVEL, SLOPE])  # prior standard deviations of the means m
 _FEW_SITES = 5  # a caution is added if there are fewer sites
 _FEW_EXAMPLES = 10  # a caution is added if a class has fewer examples at a site
 _SHARED_FORECASTS = 16  # number of mean forecasts over all sites that are added to each site
-_SHARED_EXAMPLES = 1.0  # number of examples that these represent together
+_SHARED_EXAMPLES = 1.0  # number of examples that the shared forecasts represent together
 
 
 def hierarchical_calibration(

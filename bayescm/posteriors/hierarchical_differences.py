@@ -320,10 +320,11 @@ _POLYNOMIAL_STEPS = 5
 # Degrees of freedom beyond two, evenly spaced on the log scale.
 _EXCESSES = np.exp(np.linspace(np.log(0.05), np.log(80), 10))
 _START_EXCESSES = 1.0, 10.0  # excesses at which the search for the mode starts
-# Data sets that are further than this from the median, in typical deviations, use more normals.
+# Data sets that are further than this from the median, in typical deviations, are described by
+# mixtures of more normals.
 _OUTLYING = 2.5
 _NEGLIGIBLE = 1e-5  # cells with less mass, relative to the maximum, are omitted for a new data set
-# The grid is finer with few data sets.
+# With fewer data sets than this, the grid is finer.
 _FEW_DATA_SETS = 20
 _EXTRA_NORMALS = 1  # number of additional normals per mixture with few data sets
 # With few data sets, cells are omitted if they are this many nats below the maximum.

@@ -66,11 +66,12 @@ _REACH = 5.0
 _STEP = 0.03
 # A caution is added if the slice that is furthest from the others has a p-value below this.
 _RARE = 0.05
-# With more slices, the extremes depend on the shape of the distribution of the effects. The 95%
-# intervals of a gap of 0.3 have coverage 0.85 to 0.98 for 12 slices of 30 items, but 0.37 to 0.73
-# for 60 slices (docs/results/few_slices.csv).
+# A caution is added with more slices than this, because the extremes then depend on the shape of
+# the distribution of the effects. The 95% intervals of a gap of 0.3 have coverage 0.85 to 0.98 for
+# 12 slices of 30 items, but 0.37 to 0.73 for 60 slices (docs/results/few_slices.csv).
 _MANY_SLICES = 20
-# With fewer slices, the spread is poorly estimated after one of them is left out.
+# With fewer slices than this, no p-value is computed, because the spread is poorly estimated after
+# one slice is left out.
 _FEWEST_SLICES = 4
 _SOME = 1000  # number of draws of each slice from which `misfit` computes its mean and variance
 # Standard errors below this proportion of the prior's scale are rounding errors.

@@ -25,9 +25,9 @@ Systems on the same items share the weights of items and pseudo-items. They also
 pseudo-items in which they disagree (`bayescm.inference.bayesian_bootstrap`). Without these, the
 difference between two systems that differ in few items would be far too certain. All measures of
 all systems come from this joint distribution. The moments of the mean of one system, and of the
-difference of two means, are again known. Let m be the mean score and x the random score in such a
-pseudo-item. If these and the scores :math:`s_i` are centred at the posterior mean, and A also
-includes the weights e of both pseudo-items,
+difference of two means, are again known. Let m be the mean score and x the random score in a
+pseudo-item of disagreement. If m, x and the scores :math:`s_i` are centred at the posterior mean,
+and A also includes the weights e of the two pseudo-items of disagreement,
 
 .. math::
 

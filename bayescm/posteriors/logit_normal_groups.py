@@ -243,8 +243,8 @@ _NODES_EXTREME = 7
 _NODES_ROUGH = 3
 _NODES_EXTREME_OF_MANY = 5
 _MANY_GROUPS = 100
-# Numbers of weighted points of the parameters. To adapt the proposal, a fifth of the number of
-# points for many groups is used.
+# Numbers of weighted points of the parameters. The proposal is adapted with a fifth of the number
+# of points for many groups.
 _PARAMETER_GROUPS = 1e6  # largest number of points times groups
 _FEWEST_POINTS = 1000  # smallest number of points for many groups
 _MOST_POINTS = 2500  # largest number of points, unless `_MOST_OF_FEW_GROUPS` applies

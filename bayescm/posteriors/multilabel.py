@@ -14,8 +14,8 @@ pseudo-examples in each cell, for any number of labels. The bias of macro averag
 
 **Several systems** on the same examples share the weights. The pseudo-examples have the same labels
 for all systems, but the systems predict them independently. Each system is correct for a proportion
-Beta(e, e) of the pseudo-examples with a label, and for an independent such proportion of those
-without it. In the table of truth and two predictions, each cell then has about e / 2
+Beta(e, e) of the pseudo-examples with a label, and for an independent Beta(e, e) proportion of
+those without it. In the table of truth and two predictions, each cell then has about e / 2
 pseudo-examples, as in `bayescm.posteriors.paired_outcomes`. If all systems made the same
 predictions on the pseudo-examples, differences would appear too certain. For example, if two
 systems miss the same positives of a label, the difference between their recalls would be exactly 0.
@@ -70,8 +70,8 @@ from bayescm.validate import fail
 # Largest default number of products of weights and cells, which takes some seconds.
 _PRODUCTS = 2e10
 _FEWEST_DRAWS = 500
-# A caution is added for labels with fewer positives. The coverage of averages over such labels is
-# too low.
+# A caution is added for labels with fewer positives than this, because averages over these labels
+# have too low a coverage.
 _FEW_POSITIVES = 4
 
 

@@ -212,7 +212,7 @@ class PairedOutcomes(CountsPosterior):
             counts = rng.multinomial(n, cells / cells.sum(-1, keepdims=True))
             truth, answers = self.joint_cells[0], self.joint_cells[1:]
             return marginal_matrices(counts.astype(float), truth, answers, self.prior.shape[-1])
-        # Examples with unobserved outcomes are few: a proportion weight / (weight + N).
+        # A proportion of only weight / (weight + N) is expected to have outcomes not yet observed.
         gammas = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
         unseen = rng.standard_gamma(self.weight, gammas.shape[:-1])[..., None]
         mass = np.concatenate([gammas, unseen], axis=-1)

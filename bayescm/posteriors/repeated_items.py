@@ -90,10 +90,10 @@ from bayescm.validate import fail
 # standard deviation, for differences between systems on 100 to 5,000 items with 4 or 8 answers.
 _DRAWS = 4000
 _AT_ONCE = 2e6  # largest number of values in an array (16 MB)
-# Fewer groups of items are rejected. The prior has the weight of one group, which would be a fifth
-# or more of the total weight with four groups or fewer. For fewer than six items without groups, a
-# caution is added. With five items that are always correct or always wrong, the coverage of pass@4
-# for the population of items is 0.80 (docs/results/small_evidence.csv).
+# An error is raised with fewer groups of items than this. The prior has the weight of one group,
+# which would be a fifth or more of the total weight with four groups or fewer. For fewer than six
+# items without groups, a caution is added. With five items that are always correct or always wrong,
+# the coverage of pass@4 for the population of items is 0.80 (docs/results/small_evidence.csv).
 _FEWEST = 5
 _FEW_ITEMS = 6
 
@@ -122,14 +122,16 @@ GRID = 101
 VOTES_GRID = 21  # number of rates with patterns of wrong answers
 _STEPS = 40  # number of EM steps
 _STEPS_WRONG = 120  # number of EM steps with patterns of wrong answers
-# Smaller values would only slow EM down.
+# Smaller likelihoods are set to 0, and smaller pseudo-items are increased to the limit, because
+# they would only slow EM down.
 _LEAST_LIKELIHOOD = 1e-12
 _LEAST_ITEMS = 1e-20
 _EFFECTIVE_SHARE = 0.4  # effective number of draws, relative to the number of draws
 # Log probability that replaces -inf, so that items without a possible pattern still have a
 # component.
 _IMPOSSIBLE = -1e4
-# Fewer attempts hardly identify the dependence between two systems' rates at an item.
+# A caution is added with fewer attempts than this, because they hardly identify the dependence
+# between two systems' rates at an item.
 _FEW_ATTEMPTS = 4
 
 
@@ -403,7 +405,7 @@ class RepeatedItems(Posterior):
     reach : int
         Number of attempts that most items have.
     answer : ndarray, shape (K, I, T), or None
-        Codes of the answers to each item, equal for equal answers, if known.
+        Codes for the answers to each item, equal for equal answers, if known.
     concentration : float
         Pseudo-items of the prior.
     """

@@ -239,7 +239,8 @@ class IndependentRates:
 _COARSE_STEP = 0.12  # in logits
 _FINE_STEP = 0.4  # in standard errors of the most precise group
 _TAIL = 8.0  # distance in logits that the grid extends beyond the groups
-# Smaller deviations, in standard errors of the most precise group, have no visible effect.
+# Deviations smaller than this, in standard errors of the most precise group, have no visible
+# effect.
 _NO_DEVIATION = 0.02
 _NORMAL_NODES = 7  # number of Gauss-Hermite nodes, for spreads below one step
 

@@ -37,11 +37,11 @@ from bayescm.inference.bayesian_bootstrap import Disagreement, draw_disagreement
 from bayescm.inference.iman_conover import iman_conover
 
 _WEIGHT = 0.5  # gamma shape of the weight of each pseudo-example, as for item scores
-# The largest number of examples whose values are computed. Half of them are the examples in which
-# the classifiers differ most.
+# Largest number of examples whose values are computed. Half of them are the examples in which the
+# classifiers differ most.
 _MOST_EXAMPLES = 400
-# Limit of the number of chosen examples times the sample size, which is the size of `weights`. At
-# least ten examples are chosen.
+# Limit on the number of chosen examples times the number of all examples, which is the size of
+# `weights`. If there are more than ten examples, at least ten are chosen.
 _MOST_NUMBERS = 4e6
 _FEWEST_EXAMPLES = 10
 

@@ -57,10 +57,12 @@ from bayescm.validate import fail
 _POWERS = ("z", "z**2", "z**3", "z**4")
 _AT_ENDS = ("at the lowest", "at the highest")
 NARROWEST = 1e-9  # standard deviation of a mean if all scores are equal, relative to the range
-# With fewer items, the tails of means are too light (docs/results/item_score_alarms_tails.csv).
+# Some rules do not apply with fewer items than this, because the tails of means are then too light
+# (docs/results/item_score_alarms_tails.csv).
 FEWEST_ITEMS = 20  # if the range is known
 _FEWEST_WITHOUT_ENDS = 100  # if the range is unknown
-# A caution is added with fewer items if the range is unknown, as in `posteriors.item_scores`.
+# If the range is unknown, a caution is added with fewer items than this, as in
+# `posteriors.item_scores`.
 _FEW_ITEMS = 30
 
 

@@ -40,13 +40,14 @@ from bayescm.posteriors.base import as_labelled_counts
 from bayescm.posteriors.strata import Strata
 from bayescm.validate import check_counts, fail
 
-# Largest number of unlabelled examples for a convolution. The cost of a convolution is quadratic.
+# Largest number of unlabelled examples for which a convolution is used, because its cost is
+# quadratic.
 _LARGEST = 10_000
 _FEW_EFFECTIVE = 300.0  # a warning is issued if importance sampling has fewer effective draws
 _BOUND = 15.0  # limit of the absolute logits in the search for the mode
 # Settings of Gibbs sampling.
 _CHAINS = 400
-# Number of burn-in sweeps, divided by the ratio of unlabelled to labelled examples.
+# Number of burn-in sweeps per unit of the ratio of unlabelled to labelled examples.
 _BURN_PER_RATIO = 20
 _LEAST_BURN = 100
 _MOST_BURN = 2000

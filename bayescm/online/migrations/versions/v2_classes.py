@@ -1,8 +1,8 @@
 """
 Entries may rename and add classes.
 
-The tables are not changed. A ledger gets this revision with its first such entry, so that versions
-of the package without support for these entries do not open the ledger.
+The tables are not changed. A ledger gets this revision with the first entry that changes its
+classes, so that versions of the package without support for these entries do not open the ledger.
 """
 
 revision, down_revision = "2", "1"
