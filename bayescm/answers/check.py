@@ -58,7 +58,8 @@ _KEPT = (*CELLS, "outcome", "classifier", *_EFFECTS)
 _OF_ANSWERS = ("classifier", "class")
 # Measured variables whose posterior describes a population of similar items or examples.
 _OF_ITEMS = ("item_scores", "attempts", "example_cells", "preferences")
-# Nobody will collect more than this multiple of the data.
+# Sample sizes above this multiple of the data are not computed, because nobody would collect so
+# much.
 _MOST_TIMES = 1024
 
 
@@ -93,8 +94,8 @@ def check(
         or ``"recall[site=B] > 0.8"``. See `bayescm.answers.check.parse` for the syntax.
     classifier : optional
         The classifier or system to which measures without ``[classifier=...]`` refer. Required if
-        there are several classifiers and at least one such measure, unless ``by="classifier"``
-        checks each of them.
+        there are several classifiers and a measure without ``[classifier=...]``, unless
+        ``by="classifier"`` checks each of them.
     by : str, optional
         Dimension of the evidence. Each requirement is checked for every member of this dimension,
         except requirements that name a member. A difference from a member is not checked for that

@@ -263,7 +263,8 @@ def number_of_draws(posterior: Posterior, draws: int | None) -> int:
 
 # With at most this number of groups, the prior for the between-group spread may dominate.
 _FEW_GROUPS = MANY_GROUPS - 1
-# The prior matters if another prior moves an end by more than this fraction of the length.
+# A caution is added if another prior moves an end of an interval by more than this fraction of its
+# length.
 _MOVED = 0.25
 
 

@@ -33,7 +33,7 @@ from bayescm.validate import check_choice, check_kind, check_prob, fail
 ASKED = ("of", "n", "draws", "random_seed", "accuracy")
 Wanted = str | Callable | Sequence[str | Callable]
 # A warning is issued if the numerical error of a bound exceeds both limits. For draws, the error is
-# a bound that holds for both ends in 95% of samples. It is about 2.4 to 4.5 standard errors.
+# a bound that holds for both ends for 95% of sets of draws. It is about 2.4 to 4.5 standard errors.
 _LARGE_ERROR = 0.8  # relative to the length of the interval
 _SMALL_ERROR = 0.02  # in the unit of the measure
 

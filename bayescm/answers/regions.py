@@ -26,7 +26,7 @@ _GRID = 160  # number of grid points along each axis
 _COPIES = 4  # number of copies of the draws in memory while regions are computed
 _GRIDS = 2  # number of grids in memory at the same time
 _SMALL = 16  # largest number of cells of a table for which draws are almost free
-_MANY_DRAWS = 400_000  # number of draws for such tables, so that the boundary is smooth
+_MANY_DRAWS = 400_000  # number of draws for small tables, so that the boundary is smooth
 
 
 def region(

@@ -39,7 +39,8 @@ _WITHIN_ERROR = ("mean", "lower", "upper", "inner_lower", "inner_upper")
 # Columns that are shown directly after the labels. The first number column ends the labels.
 _FIRST = ("mean", "median", "lower", "upper", "interval")
 _NUMBERS = ("point", *_FIRST)
-# Number of letters above which a cell is broken into lines, and the style of cells.
+# Number of characters above which the cells of a column are broken into lines, and the style of
+# cells.
 _WORDY = 30
 _CELL = [("padding", "0.2em 0.4em"), ("font-size", "13px")]
 _TECHNICAL = [

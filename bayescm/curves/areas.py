@@ -283,8 +283,8 @@ def compare(
     Curves are drawn jointly: each example has the same weight for all classifiers. Areas are
     instead joined by a Gaussian copula with the correlation estimated from the sample
     (`bayescm.posteriors.roc.paired_areas`). The intervals are about as long as DeLong's, provided
-    that DeLong's have the nominal coverage. In both cases, the interval of each single classifier
-    is the same as without a comparison.
+    that DeLong's have the nominal coverage. For curves and for areas, the interval of each single
+    classifier is the same as without a comparison.
 
     Examples
     --------

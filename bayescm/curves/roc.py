@@ -34,7 +34,7 @@ from bayescm.posteriors.scores import scores
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
 _RESOLUTION = 256  # number of blocks to which slots are merged, if there are more slots
-# Dense near both ends, where curves bend most.
+# The grid is dense near both ends, where curves bend most.
 _ENDS = np.array([0.001, 0.002, 0.005])
 GRID = np.concatenate([_ENDS, np.linspace(0, 1, 101)[1:-1], 1 - _ENDS[::-1]])
 CURVE_DRAWS = 2000

@@ -37,7 +37,7 @@ from bayescm.evidence.patterns import (
 from bayescm.evidence.resampling import resample_counts
 from bayescm.validate import check_row_order, fail, suggest
 
-FEW_GOLD = 5  # minimum number of gold labels for a warning, because fewer may all be hard examples
+FEW_GOLD = 5  # minimum number of gold labels to judge raters or name classes; fewer may all be hard
 
 
 def from_raters(

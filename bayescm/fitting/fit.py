@@ -27,8 +27,8 @@ _LARGEST = 2e8
 # Default number of tuning draws per chain.
 _TUNE = 1000
 _NO_MODEL = "there is no PyMC model of this evidence, and so no likelihood"
-# Smallest concentration for which NUTS gave correct quantiles of an empty cell. With 0.01, they
-# were wrong.
+# An error is raised for a smaller concentration. This is the smallest for which NUTS gave correct
+# quantiles of an empty cell; with 0.01, they were wrong.
 _SMALLEST = 0.02
 
 

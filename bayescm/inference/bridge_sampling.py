@@ -39,7 +39,7 @@ from bayescm.validate import fail
 _SETTLED = 1e-10
 # Maximum number of iterations. A few tens are typical.
 _ITERATIONS = 1000
-# Probability of a larger disagreement between chains that have converged.
+# Chains also agree if a chi-squared test for equal estimates has at least this p-value.
 _RARE = 1e-4
 # Tolerance in nats: chains agree if their estimates of log Z differ by less than this.
 _ALIKE = 0.2

@@ -211,18 +211,18 @@ def _legendre(low, high, size):
 
 
 # Forward and backward passes over a walk, on the part of the lattice with non-negligible density. A
-# step is a convolution with a Gaussian, computed by Fourier transform. It is exact for a density
-# that the lattice resolves, for any drift, up to rounding errors relative to the maximum. If a
-# batch contradicts the previous ones, smaller values matter, and the convolution is computed by
-# direct summation. Several consecutive steps share a window of the lattice: the previous support of
-# the density together with its expected support. If the density reaches the edge of a window, the
-# steps are repeated in a wider one.
+# step is a convolution with a Gaussian, computed by Fourier transform. The convolution is exact for
+# a density that the lattice resolves, for any drift, up to rounding errors relative to the maximum.
+# If a batch contradicts the previous ones, smaller values matter, and the convolution is computed
+# by direct summation. Several consecutive steps share a window of the lattice: the previous support
+# of the density together with its expected support. If the density reaches the edge of a window,
+# the steps are repeated in a wider one.
 
 _WINDOW_STEPS = 24  # maximum number of steps per window
 _SUPPORT = 1e-15  # density that is negligible outside a window, relative to the maximum
 _ROUNDING = 1e-14  # bound of the error of the Fourier transform, relative to the maximum
 _UNDERFLOW = 1e-8  # share of the mass below which the result depends on the tails
-_RESOLVED = 1.2  # lattice points per drift for which a sum equals the integral
+_RESOLVED = 1.2  # lattice points per step standard deviation for which a sum equals the integral
 _EDGE = 1e-11  # largest density at the edge of a window, relative to the maximum
 _SMOOTHED_EDGE = 1e-7  # largest smoothed density at an edge, relative to the maximum
 _REACH = 8.0  # padding of the periodic convolution, in standard deviations of a step

@@ -16,8 +16,8 @@ which are independent. Batches from before an addition contribute nothing to its
 **Seasons.** Each phase, such as a day of the week, has a separate table. A change affects all
 tables at the same batch.
 
-In both cases the Bayes factor remains a ratio of marginal likelihoods of the same batches, so the
-bound on false alarms is still valid (see `bayes_factor`).
+With added classes and with seasons, the Bayes factor remains a ratio of marginal likelihoods of the
+same batches, so the bound on false alarms is still valid (see `bayes_factor`).
 """
 
 from collections.abc import Callable

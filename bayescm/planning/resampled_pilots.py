@@ -29,11 +29,11 @@ from bayescm.validate import check_seed, check_whole, fail
 _SETS = 100
 _SLOW_SETS = {ATTEMPTS.name: 20, RATINGS.name: 20}
 _FEWEST = 10  # minimum number of examples or items of a pilot
-# Largest relative error of a size without a warning.
+# A warning is issued if the relative error of a size exceeds this.
 _LARGE_ERROR = 0.5
 # If a size is within this relative distance, its widths are scaled as 1 / sqrt(n).
 _NEAR = 0.1
-_SLOW_NEAR = 0.3  # the same for slow types of evidence
+_SLOW_NEAR = 0.3  # this distance for slow types of evidence
 
 
 def plan_like(

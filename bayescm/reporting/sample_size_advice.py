@@ -15,7 +15,8 @@ from bayescm.measures.catalogue import among, resolve
 from bayescm.measures.display_names import display_label, display_name
 from bayescm.reporting.sections import Section
 
-# Planning from a pilot with more examples would take too long.
+# No sample size is computed from a pilot with more examples than this, because it would take too
+# long.
 _LARGEST_PILOT = 20_000
 
 
