@@ -105,8 +105,8 @@ def frontier(
     [['small', 0.2, 1.0], ['large', 3.0, 1.0]]
     """
     check_prob(prob), check_kind(kind)
-    if isinstance(margin, bool) or not isinstance(margin, int | float) or not margin >= 0:
-        raise fail("`margin` must be a number >= 0", margin, "", "pass 0.01")
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < np.inf:
+        raise fail("`margin` must be a finite number >= 0", margin, "", "pass `margin=0.01`")
     question = Question(of, n, model, concentration, positive, draws, random_seed, None, keywords)
     posterior, measures, of = joint_posterior(evidence, [measure], question, dim=dim)
     (resolved,) = measures

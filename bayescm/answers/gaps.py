@@ -30,7 +30,15 @@ from bayescm.measures.labelled import apply, check_not_several
 from bayescm.measures.measure import Measure
 from bayescm.posteriors.base import Posterior
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
-from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
+from bayescm.validate import (
+    check_choice,
+    check_kind,
+    check_number,
+    check_prob,
+    check_seed,
+    fail,
+    suggest,
+)
 
 STATISTICS = ("range", "ratio", "worst", "deviation")
 _NUMBERS_AT_ONCE = 2e7  # largest number of values drawn at once (160 MB)
@@ -448,9 +456,7 @@ def _intervals(distribution, drawn, prob, kind, delta, end):
     }
     coords |= {"bound": ["lower", "upper"], "point": (blank.dims, values.mean(0))}
     if delta is not None:
-        number = isinstance(delta, (int, float, np.number)) and not isinstance(delta, bool)
-        if not number or np.isnan(delta):
-            raise fail("`delta` must be a number", delta, "", "pass e.g. `delta=0.05`")
+        delta = check_number("delta", delta, usual=0.05)
         coords["p_below"] = (blank.dims, (values < delta).mean(0))
     answer = xr.DataArray(ends, dims=(*blank.dims, "bound"), coords=coords)
     return answer, float(np.max(errors, initial=0.0, where=~np.isnan(errors)))

@@ -550,8 +550,9 @@ def as_scores(evidence: xr.Dataset) -> xr.Dataset:
 
 def _weighted(evidence):
     weight = evidence["weight"].values
-    if weight.dtype.kind not in "iufb" or not (np.isfinite(weight) & (weight >= 0)).all():
-        bad = weight.dtype if weight.dtype.kind not in "iufb" else weight[~(weight >= 0)][:1]
+    if weight.dtype.kind not in "iufb":
+        raise fail("Weights must be numbers", str(weight.dtype), "", "correct the weights")
+    if (bad := weight[~(np.isfinite(weight) & (weight >= 0))][:1]).size:
         raise fail("Weights must be finite numbers >= 0", bad, "", "correct these weights")
     if 0 < weight.sum() < 1e-6:
         todo = "scale them, or pass `weights_are='importance'`"

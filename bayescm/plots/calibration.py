@@ -87,7 +87,7 @@ def plot_calibration(
     >>> p = rng.random(300)
     >>> axes = plot_calibration(bcm.from_probabilities(rng.random(300) < p, p)).axes[0]
     >>> axes.get_xlabel(), axes.get_ylabel()
-    ('probability given', 'share that comes true')
+    ('predicted probability', 'observed proportion')
     """
     curve_of = partial(calibration.curve, prob=prob, simultaneous=simultaneous)
     panels = [
@@ -155,7 +155,7 @@ def _panels(evidence, display_names):
 
 def _unit_square(axes):
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    axes.set(xlabel="probability given", ylabel="share that comes true")
+    axes.set(xlabel="predicted probability", ylabel="observed proportion")
     axes.plot([0, 1], [0, 1], color=style.muted(), linewidth=0.8, linestyle=":")
 
 
@@ -267,7 +267,7 @@ def plot_corp(
     >>> p = rng.random(200)
     >>> figure = plot_corp(bcm.from_probabilities(rng.random(200) < p, p), draws=100)
     >>> figure.axes[0].get_ylabel()
-    'share that comes true'
+    'observed proportion'
     """
     diagram = corp(evidence, prob=prob, draws=draws, random_seed=random_seed)
     named = "classifier" in diagram.dims

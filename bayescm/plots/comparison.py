@@ -500,7 +500,7 @@ def plot_tiers(
         page.heading(
             f"{display_name(table['measure'].iloc[0], display_names)} · dot: expected rank",
             f"bar: its set of ranks, {100 * prob:g}% for all jointly",
-            "line: not told apart",
+            "line: not distinguished",
         )
     return page.figure
 

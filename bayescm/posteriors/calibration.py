@@ -66,7 +66,7 @@ from bayescm.measures.probabilities import Forecasts, in_blocks, log_odds
 from bayescm.posteriors import calibration_bands, heavy_weights
 from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats, grouped
 from bayescm.posteriors.roc.prevalence import class_weights
-from bayescm.validate import fail
+from bayescm.validate import check_number, fail
 
 # The prior, as in the model.
 LEVEL = 3.0  # standard deviation of the level a
@@ -129,10 +129,8 @@ def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> "Calibr
     0.142
     """
     evidence = as_probabilities(evidence)
-    spread = SCALE if spread is None else spread
-    if not spread > 0:
-        raise fail("`spread` must be a number > 0", spread, "", "pass `spread=2`")
-    return Calibration(evidence, float(spread))
+    spread = SCALE if spread is None else check_number("spread", spread, 0, usual=2)
+    return Calibration(evidence, spread)
 
 
 _TINY = 1e-12  # smallest distance of probabilities from 0 and 1, so that their log odds are finite

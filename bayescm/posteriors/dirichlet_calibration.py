@@ -46,7 +46,7 @@ from bayescm.posteriors import heavy_weights
 from bayescm.posteriors.calibration import Calibration, lower_limit_of_distance
 from bayescm.posteriors.forecasts import OfForecasts, exact_forecast_caveats
 from bayescm.posteriors.roc.prevalence import class_weights
-from bayescm.validate import fail
+from bayescm.validate import check_number, fail
 
 # Prior standard deviations, as in the model.
 LEVEL = 2.0  # levels a
@@ -100,10 +100,8 @@ def dirichlet_calibration(
     if "class" not in evidence.dims:
         todo = "leave `model` out, or pass `model='calibration'`"
         raise fail("dirichlet_calibration needs more than two classes", ..., "", todo)
-    spread = SCALE if spread is None else spread
-    if not spread > 0:
-        raise fail("`spread` must be a number > 0", spread, "", "pass `spread=1`")
-    return DirichletCalibration(evidence, float(spread))
+    spread = SCALE if spread is None else check_number("spread", spread, 0, usual=1)
+    return DirichletCalibration(evidence, spread)
 
 
 class DirichletCalibration(OfForecasts):

@@ -877,7 +877,7 @@ class ResultsRecipe(Recipe):
             sentence = f"{best[0]} is found to be the best."
         columns = ["classifier", "expected_rank", "best_rank", "worst_rank", "tiers", "p_best"]
         caption = "Ranks (1 is best); best_rank to worst_rank are simultaneous for all classifiers"
-        return Section("Who is told apart", [sentence], [Table(caption, ranked[columns])])
+        return Section("Distinguished classifiers", [sentence], [Table(caption, ranked[columns])])
 
     def pictures(self) -> list[Section]:
         """Return plots of the tiers, and of the differences of all pairs."""

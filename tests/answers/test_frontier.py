@@ -108,7 +108,7 @@ def test_costs_that_are_no_costs_are_errors(cost, message):
 def test_other_wrong_calls():
     with pytest.raises(TypeError, match="cost must map systems to costs"):
         bcm.frontier(EVIDENCE, "accuracy", cost=3.0)
-    with pytest.raises(ValueError, match="margin must be a number"):
+    with pytest.raises(ValueError, match="margin must be a finite number"):
         bcm.frontier(EVIDENCE, "accuracy", cost=COST, margin=-0.1)
     with pytest.raises(ValueError, match="A frontier needs a column cost"):
         bcm.plots.plot_frontier(bcm.summary(bcm.from_cells(tp=1, fn=2, fp=3, tn=4)))

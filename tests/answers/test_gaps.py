@@ -119,8 +119,8 @@ def test_gaps_of_classifiers_are_paired():
     [
         ({"statistic": "rang"}, "Unknown statistic"),
         ({"of": "new"}, "Unknown of"),
-        ({"delta": "small"}, "delta must be a number"),
-        ({"delta": float("nan")}, "delta must be a number"),
+        ({"delta": "small"}, "delta must be a finite number"),
+        ({"delta": float("nan")}, "delta must be a finite number"),
         ({"reference": "a"}, "A reference needs outcomes of classifiers on"),
         ({"dim": "site"}, "The evidence has no dimension"),
         ({"measure": "equalised_odds_difference"}, "equalized_odds_difference"),
