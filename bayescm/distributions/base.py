@@ -286,7 +286,7 @@ def concatenate(members: Sequence[Distribution]) -> Distribution | None:
 
 
 def check_interval(ends, errors):
-    """Return ends and their errors; raise if ends are reversed, or if only an error is NaN."""
+    """Return ends and their errors; raise if ends are reversed or a valid end has a NaN error."""
     wrong = (ends[..., 0] > ends[..., 1]) | (np.isnan(errors) & ~np.isnan(ends)).any(-1)
     if wrong.any():
         todo = "pass draws=20000, or another model"

@@ -11,7 +11,7 @@ densities. Some distributions have faster or more accurate solvers:
   at once, with two evaluations of the incomplete beta function each. Newton's method with that
   function in every step takes twice as long, and the general solver ten times.
 - If only moments are known, the quantile function is approximated by a polynomial in the normal
-  score. Newton's method finds its ends of equal density (`moments.QuantilePolynomial`).
+  score. Newton's method finds the ends of equal density (`moments.QuantilePolynomial`).
 - A reciprocal may have mass at infinity, which its intervals then include (`reciprocal`).
 - Draws use ArviZ's interval. ArviZ does not support weighted values, so these use `Discrete.hdi`.
 """

@@ -140,7 +140,8 @@ class LogitLattice(Distribution):
         """Return the log odds (m, G) of the m members at increasing normal scores (G,)."""
         below, above = scores[scores <= 0, None], scores[scores > 0, None]
         lower = self._logit(special.ndtr(below))
-        # Large quantiles are computed from the mass above, which has no rounding error of 1 - q.
+        # Large quantiles are computed from the mass above them, because 1 - q loses precision if q
+        # is close to 1.
         upper = -self.complement()._logit(special.ndtr(-above))
         return np.concatenate([lower, upper]).T
 

@@ -214,7 +214,7 @@ class _HighestDensityEquations:
         return self
 
     def start(self, ends, curve, link, rows):
-        """Start selected rows, and rows with a new shortest candidate, at that candidate."""
+        """Start selected rows, and rows with a new shortest candidate, at their candidates."""
         candidate = shortest_candidate(curve, link, self.prob)
         away = np.abs(
             np.where(np.isfinite(ends.y), ends.y, 0)

@@ -259,8 +259,8 @@ class Challenge(LedgerClient):
 
         Notes
         -----
-        ``p_better`` is a proportion of 4,000 draws. The same batches always give the same draws. In
-        95% of samples of draws, ``p_better`` is within ``error`` of the exact probability. If
+        ``p_better`` is a proportion of 4,000 draws. The same batches always give the same draws.
+        For 95% of sets of draws, ``p_better`` is within ``error`` of the exact probability. If
         ``prob`` or ``1 - prob`` is that close, other draws might lead to another decision.
         """
         outcomes, rule = self.outcomes(), self.rule

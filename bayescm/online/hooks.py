@@ -274,7 +274,7 @@ def _is_silence(key):
 
 
 def _of_same_kind(table, key):
-    """Return the alarms or incidents of `silence`, or all others."""
+    """Return rows of the rule `silence` if the key is of this rule, and else all other rows."""
     return table[(table["rule"] == SILENCE) == _is_silence(key)]
 
 

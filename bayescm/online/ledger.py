@@ -762,7 +762,7 @@ def _encoded(counts, description):
 
 
 def _recorded(connection, description, batch, last):
-    """Return the recorded entry of a batch or None, or raise an error if they differ."""
+    """Return the recorded entry of a batch, or None; raise an error if the batch has changed."""
     old = None if last is None else _find_batch(connection, description, batch["batch_id"], last)
     if old is not None:
         _check_is_same(description, batch, old)

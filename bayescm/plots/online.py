@@ -141,7 +141,7 @@ def _parts(history):
 
 
 def _add_legend(page):
-    """Add one legend for the lines of all panels, outside the panels of a new figure."""
+    """Add one legend for the lines of all panels: outside them, or inside axes of the user."""
     handles: dict[str, Any] = {}
     for axes in page.panels:
         lines, labels = axes.get_legend_handles_labels()

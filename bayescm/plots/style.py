@@ -117,7 +117,7 @@ def roles(names: Sequence[str], colors: Colors = None) -> dict[str, Look]:
 
 def check_colors(colors: Colors, labels: Sequence[Any]) -> None:
     """
-    Raise an error for invalid colours, or if none of their names is in the plot.
+    Raise an error if a colour is invalid, or none of the names with colours is in the plot.
 
     Other names are ignored, so that all figures of a paper can use the same mapping.
     """

@@ -200,7 +200,7 @@ class AveragedFolds(CountsPosterior):
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Return draws (size, ..., [C]) of the averages, from the same matrices."""
+        """Return draws (size, ..., [C]) of averages; all measures share the draws of matrices."""
         axis = self.folds.concentration.ndim - 2  # axis of the folds, after the draws and the batch
         of_folds = [within_members(measure, 1) for measure in measures]
         values = self.folds.draw(of_folds, size, rng)

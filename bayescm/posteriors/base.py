@@ -971,7 +971,7 @@ class IndependentMembers(Posterior):
 
     @property
     def values_per_draw(self) -> int:
-        """The largest number of values of any posterior, because they are sampled one by one."""
+        """Largest value of any posterior, because the posteriors are sampled one by one."""
         return max(posterior.values_per_draw for posterior in self.posteriors.values())
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:

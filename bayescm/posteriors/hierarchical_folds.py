@@ -194,7 +194,7 @@ def _repeats(folds, n_folds):
 
 
 def _smaller(facts):
-    """Return u for these training sets, divided by u for training sets of K - 1 of K folds."""
+    """Return u for the given training sets, relative to training sets of K - 1 of K folds."""
     return float(np.sqrt((facts["n_folds"] - 1) * facts["test_share"] / facts["train_size"]))
 
 
@@ -339,7 +339,7 @@ class HierarchicalFolds(CountsPosterior):
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Return draws (size, ..., [C]) of the expected measures, from the same nodes."""
+        """Return draws (size, ..., [C]) of expected measures; all measures share the nodes."""
         columns: list[list[np.ndarray]] = [[] for _ in measures]
         for number, index in enumerate(self._indices()):
             nodes = self._nodes(index)

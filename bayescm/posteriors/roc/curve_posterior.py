@@ -217,7 +217,7 @@ class CurvePosterior(Posterior):
         return [values[measure] for measure in measures]
 
     def _draw_measures(self, measures, size, rng):
-        """Return draws of measures of the same curves, (size, ..., [C])."""
+        """Return draws of measures, (size, ..., [C]); all measures share the draws of curves."""
         by_sample = [_draw_sample(sample, measures, size, rng) for sample in self.samples]
         if self.samples[0].classifiers > 1:
             by_sample = [
