@@ -554,7 +554,7 @@ class Journal:
         self._append(record)
 
     def lacks(self, index, methods):
-        """Return whether a replication, or one of its methods, is missing."""
+        """Return True if a replication, or one of its methods, is missing."""
         record = self.records.get(index)
         return record is None or any(name not in record["intervals"] for name in methods)
 

@@ -238,7 +238,7 @@ def _decide(evidence, requirement, question):
 
 
 def _is_close(above, level, error):
-    """Return whether the Monte Carlo error leaves the comparison with the level open."""
+    """Return True if the Monte Carlo error leaves the comparison with the level open."""
     return min(abs(above - level), abs(1 - above - level)) < _ERRORS * error
 
 
@@ -263,7 +263,7 @@ class Term(NamedTuple):
     where: dict[str, str]
 
     def same(self, other: "Term") -> bool:
-        """Return whether another term has the same measure and part."""
+        """Return True if another term has the same measure and part."""
         where, of_other = (
             {dim: str(label) for dim, label in term.where.items()} for term in (self, other)
         )
@@ -485,7 +485,7 @@ def _indices_of_term(values, term, part):
 
 
 def _adds_up(evidence):
-    """Return whether parts of the evidence can be selected, summed and multiplied, like counts."""
+    """Return True if parts of the evidence can be selected, summed and multiplied, like counts."""
     return type_of(evidence).sum_over is not None
 
 

@@ -312,7 +312,7 @@ def _comparison(
 
 
 def hold_dim(evidence: Members, dim: str) -> bool:
-    """Return whether every member of a mapping has a dimension, such as ``classifier``."""
+    """Return True if every member of a mapping has a dimension, such as ``classifier``."""
     return bool(evidence) and all(dim in _dims(member) for member in evidence.values())
 
 
@@ -450,7 +450,7 @@ def _default_measures(evidence):
 
 
 def is_paired(posterior: Posterior, dim: str) -> bool:
-    """Return whether members are paired, by shared examples or as classes of one matrix."""
+    """Return True if members are paired, by shared examples or as classes of one matrix."""
     return dim in posterior.pairs or dim == "class"
 
 

@@ -18,7 +18,7 @@ _OF_NUMBERS = ("error", "undefined")
 
 
 def is_lazy(evidence: Any) -> TypeGuard[xr.DataArray]:
-    """Return whether the evidence consists of counts in a Dask array."""
+    """Return True if the evidence consists of counts in a Dask array."""
     if not isinstance(evidence, xr.DataArray) or isinstance(evidence.data, np.ndarray):
         return False
     return evidence.chunks is not None

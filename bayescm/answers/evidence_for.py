@@ -181,7 +181,7 @@ def _is_fit(model):
 
 
 def _is_model(model):
-    """Return whether this is a PyMC model, without importing PyMC."""
+    """Return True if this is a PyMC model, without importing PyMC."""
     ours = ("pymc.model.core", "Model")
     return any((base.__module__, base.__name__) == ours for base in type(model).__mro__)
 
@@ -350,7 +350,7 @@ def _in_order_of(first_data, data):
 
 
 def _same_numbers(first_data, second_data):
-    """Return whether the observed numbers agree, ignoring names, shapes and labels."""
+    """Return True if the observed numbers agree, ignoring names, shapes and labels."""
     if set(first_data) == set(second_data):
         return all(
             np.array_equal(first_data[key].values.ravel(), second_data[key].values.ravel())

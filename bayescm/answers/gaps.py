@@ -528,7 +528,7 @@ def pooled(
 
 
 def _stands_for_groups(evidence, dim):
-    """Return whether a dimension contains groups under another name."""
+    """Return True if a dimension contains groups under another name."""
     dims = getattr(evidence, "dims", ())
     return dim in dims and dim not in (GROUP, *_NOT_GROUPS) and GROUP not in dims
 

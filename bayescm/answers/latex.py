@@ -302,7 +302,7 @@ def _check_facts(frame, what, names):
 
 
 def is_rows(frame: Any) -> bool:
-    """Return whether a table is a comparison or ranking, with one row per result."""
+    """Return True if a table is a comparison or ranking, with one row per result."""
     return isinstance(frame, pd.DataFrame) and bool({"p_better", "p_best"} & {*frame})
 
 

@@ -314,7 +314,7 @@ class Ranks(pd.DataFrame):
 
 
 def _plain(frame: pd.DataFrame, most: int | None) -> bool:
-    """Return whether a frame is short, contains intervals, and has no row names."""
+    """Return True if a frame is short, contains intervals, and has no row names."""
     columns = frame.columns
     is_plain = columns.nlevels == 1 and columns.is_unique and {"lower", "upper"} <= set(columns)
     numbered = frame.index.name is None and pd.api.types.is_integer_dtype(frame.index)
@@ -387,7 +387,7 @@ def check_digits(digits: Any) -> None:
 
 def is_mean_unusable(table: Any) -> Any:
     """
-    Return whether a mean is infinite or outside its interval.
+    Return True if a mean is infinite or outside its interval.
 
     Such a mean does not represent its distribution. For example, the interval of a discrete
     distribution, such as that of a median grade, may exclude its mean.

@@ -874,12 +874,12 @@ def type_name(evidence: Any) -> str:
 
 
 def is_results(evidence: Any) -> bool:
-    """Return whether evidence is a table of results, whose measure is a column."""
+    """Return True if evidence is a table of results, whose measure is a column."""
     return type_name(evidence) == "results"
 
 
 def has_cells(evidence: Any) -> bool:
-    """Return whether the measures of evidence are functions of confusion matrices."""
+    """Return True if the measures of evidence are functions of confusion matrices."""
     from bayescm.evidence.registry import type_of
 
     return type_of(evidence).has_cells

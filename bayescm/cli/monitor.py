@@ -719,7 +719,7 @@ def _classes_of(columns, template):
 
 
 def _has_rows(path: str) -> bool:
-    """Return whether a file has a row."""
+    """Return True if a file has a row."""
     from bayescm.evidence.files import File
 
     # Only JSON Lines files have no header. An empty file of another type is a failed export.
@@ -837,7 +837,7 @@ def _forecasts_of_classes(columns, template):
 
 
 def _are_numbers(labels):
-    """Return whether labels of earlier batches are integers, so that text is read as integers."""
+    """Return True if labels of earlier batches are integers, so that text is read as integers."""
     return any(isinstance(label, int) and not isinstance(label, bool) for label in labels)
 
 

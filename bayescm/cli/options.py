@@ -96,7 +96,7 @@ class Options:
         return self.keywords(name).get(name)
 
     def has(self, name: str) -> bool:
-        """Return whether the group has an option, without reading it."""
+        """Return True if the group has an option, without reading it."""
         return name in {field.name for field in fields(self)}  # type: ignore[arg-type]
 
     def names(self) -> list[str]:
@@ -220,7 +220,7 @@ def _hide_type_of_flag(field):
 
 
 def _on_command_line(context, name):
-    """Return whether an option is on the command line, and not only in the environment."""
+    """Return True if an option is on the command line, and not only in the environment."""
     return context.get_parameter_source(name).name == "COMMANDLINE"
 
 
@@ -275,7 +275,7 @@ def message_in_options(problem: Any, options: Mapping[str, str]) -> str:
 
 
 def _is_possible(text, options):
-    """Return whether a command has an option for every argument in a text."""
+    """Return True if a command has an option for every argument in a text."""
     names = [argument.partition("=")[0] for argument in arguments_in(text)]
     return all(name in options or not name.isidentifier() for name in names)
 

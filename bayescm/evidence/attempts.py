@@ -583,7 +583,7 @@ def _check_alike(answers, truth):
 
 
 def _is_large(x: Any) -> bool:
-    """Return whether a value is a finite number too large to be an exact integer in float64."""
+    """Return True if a value is a finite number too large to be an exact integer in float64."""
     number = isinstance(x, (int, float, np.integer, np.floating))
     return number and 2**53 <= abs(x) < np.inf
 
@@ -592,7 +592,7 @@ def _is_large(x: Any) -> bool:
 
 
 def is_attempts(evidence: Any) -> bool:
-    """Return whether evidence consists of repeated attempts."""
+    """Return True if evidence consists of repeated attempts."""
     return isinstance(evidence, xr.Dataset) and "attempt" in evidence.dims
 
 

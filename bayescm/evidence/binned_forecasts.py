@@ -96,7 +96,7 @@ def middles(table: xr.DataArray) -> np.ndarray:
 
 
 def is_binned(evidence: Any) -> bool:
-    """Return whether evidence is a table of binned forecasts."""
+    """Return True if evidence is a table of binned forecasts."""
     return isinstance(evidence, xr.DataArray) and "edges" in evidence.attrs
 
 

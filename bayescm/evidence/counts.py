@@ -738,7 +738,7 @@ def _scalar_coord(counts, name):
 
 
 def abstains(cells: xr.DataArray | xr.Dataset) -> bool:
-    """Return whether one of the labels marks abstentions."""
+    """Return True if one of the labels marks abstentions."""
     return "abstain" in cells.coords
 
 
@@ -750,7 +750,7 @@ def classes(cells: xr.DataArray) -> np.ndarray:
 
 
 def lacks_true_negatives(counts: xr.DataArray) -> bool:
-    """Return whether the number of true negatives is unknown."""
+    """Return True if the number of true negatives is unknown."""
     return _TRUE_NEGATIVES in counts.coords
 
 
@@ -766,7 +766,7 @@ def check_true_negatives(counts: Any, what: str) -> None:
 
 
 def is_outcomes(evidence: Any) -> TypeGuard[xr.Dataset]:
-    """Return whether evidence consists of outcomes of several classifiers on the same examples."""
+    """Return True if evidence consists of outcomes of several classifiers on the same examples."""
     return isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims
 
 

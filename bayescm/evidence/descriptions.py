@@ -214,7 +214,7 @@ def _examples(number, weighted):
 
 
 def _have_same_totals(counts):
-    """Return whether classifiers have the same class totals in all folds."""
+    """Return True if classifiers have the same class totals in all folds."""
     if "classifier" not in counts.dims or "fold" not in counts.dims:
         return False
     totals = counts.sum("predicted")

@@ -211,7 +211,7 @@ def read(
 
 
 def is_table(file: "File", actual: str | None, predicted: str | None) -> bool:
-    """Return whether a file contains a confusion matrix or studies, not one row per example."""
+    """Return True if a file contains a confusion matrix or studies, not one row per example."""
     return actual is None and predicted is None and not {"actual", "predicted"} <= set(file.names)
 
 

@@ -48,7 +48,7 @@ def design(counts: xr.DataArray) -> dict[str, Any]:
 
 
 def is_random_split(counts: xr.DataArray) -> bool:
-    """Return whether the folds are repeated random splits of nearly all data."""
+    """Return True if the folds are repeated random splits of nearly all data."""
     facts = design(counts)
     more = "repeat" not in counts.dims and counts.sizes["fold"] > facts["n_folds"]
     return more and facts["test_share"] + facts["train_size"] > _NEARLY_ALL

@@ -41,7 +41,7 @@ def _plain(name):
 
 def has_role(name: Any, role: str) -> bool:
     """
-    Return whether the name of a column indicates the given role.
+    Return True if the name of a column indicates the given role.
 
     Examples
     --------
@@ -127,14 +127,14 @@ def check_no_identifiers(
 
 
 def _may_name(values):
-    """Return whether values may be identifiers, which are neither boolean nor fractional."""
+    """Return True if values may be identifiers, which are neither boolean nor fractional."""
     if not pd.api.types.is_float_dtype(values):
         return not pd.api.types.is_bool_dtype(values)
     return bool((values.dropna() % 1 == 0).all())
 
 
 def _numbers_rows(values, fewest):
-    """Return whether integers are 0, 1, 2, ... or 1, 2, 3, ... in any order."""
+    """Return True if integers are 0, 1, 2, ... or 1, 2, 3, ... in any order."""
     if not pd.api.types.is_integer_dtype(values) or len(values) < fewest or values.hasnans:
         return False
     numbers = np.sort(values.to_numpy(np.int64))

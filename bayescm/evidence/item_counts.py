@@ -166,7 +166,7 @@ def _table(name, table):
 
 
 def is_item_counts(evidence: Any) -> bool:
-    """Return whether evidence consists of item counts."""
+    """Return True if evidence consists of item counts."""
     return (
         isinstance(evidence, xr.Dataset)
         and {*CELLS} <= {*evidence.data_vars}

@@ -259,7 +259,7 @@ def _from_wide(scores, item, columns):
 
 
 def _have_index(scores):
-    """Return whether the scores of each system are labelled by item."""
+    """Return True if the scores of each system are labelled by item."""
     return all(isinstance(values, pd.Series | xr.DataArray) for values in scores.values())
 
 
@@ -350,7 +350,7 @@ def _by_item(values, codes, items):
 
 
 def _names_columns(key, name):
-    """Return whether the argument contains names of columns rather than columns."""
+    """Return True if the argument contains names of columns rather than columns."""
     if key != "by":
         return isinstance(name, str)
     if isinstance(name, Mapping):
@@ -529,7 +529,7 @@ def _with_columns(evidence, *, group, by, weights, weights_are):
 
 
 def is_item_scores(evidence: Any) -> bool:
-    """Return whether evidence consists of item scores."""
+    """Return True if evidence consists of item scores."""
     return isinstance(evidence, xr.Dataset) and "item_score" in evidence
 
 

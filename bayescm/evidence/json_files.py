@@ -23,7 +23,7 @@ _DEPTH = 4
 
 
 def is_json(path: Path) -> bool:
-    """Return whether a file name has a JSON suffix, ignoring compression."""
+    """Return True if a file name has a JSON suffix, ignoring compression."""
     return bool(set(suffixes(path)[-1:]) & {*JSON})
 
 

@@ -186,7 +186,7 @@ def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
 
 
 def is_default_index(index: pd.Index) -> bool:
-    """Return whether an index is the pandas default, 0, 1, 2, ...."""
+    """Return True if an index is the pandas default, 0, 1, 2, ...."""
     bare = isinstance(index, pd.RangeIndex) and index.name is None
     return bare and (index.start, index.step) == (0, 1)
 

@@ -188,7 +188,7 @@ def _matrices(tables, labels):
 
 
 def _is_sets(name, table):
-    """Return whether a table contains the labels of each example rather than indicators."""
+    """Return True if a table contains the labels of each example rather than indicators."""
     if isinstance(table, str | Mapping) or (
         not hasattr(table, "shape") and not isinstance(table, Iterable)
     ):
@@ -386,7 +386,7 @@ def _scores(evidence, scores, several):
 
 
 def is_multilabel(evidence: Any) -> bool:
-    """Return whether an object is multilabel evidence."""
+    """Return True if an object is multilabel evidence."""
     return isinstance(evidence, xr.Dataset) and all(
         name in evidence.data_vars and "label" in evidence[name].dims
         for name in ("actual", "predicted")

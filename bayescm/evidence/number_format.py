@@ -137,7 +137,7 @@ def may_have_thousands(texts: pd.Series) -> str | None:
 
 
 def may_be_thousandths(numbers: pd.Series) -> bool:
-    """Return whether all fractional numbers are from 1 to 1000 and have at most three decimals."""
+    """Return True if all fractional numbers are from 1 to 1000 and have at most three decimals."""
     if numbers.dtype.kind != "f":
         return False
     values = numbers[np.isfinite(numbers)].to_numpy()
@@ -148,7 +148,7 @@ def may_be_thousandths(numbers: pd.Series) -> bool:
 
 
 def has_hundreds(numbers: pd.Series) -> bool:
-    """Return whether there are integers that suggest thousands separators in other numbers."""
+    """Return True if there are integers that suggest thousands separators in other numbers."""
     return bool(((numbers.abs() >= _HUNDRED) & (numbers % 1 == 0)).any())
 
 

@@ -367,7 +367,7 @@ def _classified(predicted, judge, values, n, labels, abstain):
 
 
 def _is_labels(judge, values, labels, abstain):
-    """Return whether the judge's labels are classes, so that they can be right or wrong."""
+    """Return True if the judge's labels are classes, so that they can be right or wrong."""
     if isinstance(judge, Mapping) or is_score(judge) or pd.isna(pd.Series(judge)).any():
         return False
     answers = set(pd.unique(np.asarray(column("judge", judge)))) - {abstain}
@@ -646,7 +646,7 @@ def _missing(name, number):
 
 
 def is_score(values: Any) -> bool:
-    """Return whether a judge's output contains fractional numbers."""
+    """Return True if a judge's output contains fractional numbers."""
     array = _numbers(values)
     with np.errstate(invalid="ignore"):
         return array.dtype.kind == "f" and bool((array % 1 > 0).any())
@@ -866,12 +866,12 @@ def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | N
 
 
 def is_partly_labelled(evidence: Any) -> bool:
-    """Return whether evidence contains unlabelled examples."""
+    """Return True if evidence contains unlabelled examples."""
     return isinstance(evidence, xr.DataArray | xr.Dataset) and "unlabelled" in evidence.coords
 
 
 def has_strata(evidence: Any) -> bool:
-    """Return whether evidence is partly labelled, with strata by a judge."""
+    """Return True if evidence is partly labelled, with strata by a judge."""
     return is_partly_labelled(evidence) and "judge" in evidence.dims
 
 

@@ -87,7 +87,7 @@ def watched_measures(table: xr.DataArray) -> list[str]:
 
 
 def has_patterns(evidence: Any) -> bool:
-    """Return whether evidence consists of counts of patterns."""
+    """Return True if evidence consists of counts of patterns."""
     return isinstance(evidence, xr.DataArray) and "pattern" in evidence.dims
 
 

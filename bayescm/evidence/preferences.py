@@ -254,7 +254,7 @@ def _wide_ranks(table, item, system, rank):
 
 
 def _is_square(votes):
-    """Return whether a table is a table of wins, with the same systems in rows and columns."""
+    """Return True if a table is a table of wins, with the same systems in rows and columns."""
     if isinstance(votes, pd.DataFrame):
         return votes.shape[0] == votes.shape[1] and list(votes.index) == list(votes.columns)
     return np.ndim(votes) == 2
@@ -502,7 +502,7 @@ def _of_counts(names, left, right, counts, ordered):
 
 
 def is_preferences(evidence: Any) -> bool:
-    """Return whether evidence consists of votes on pairs of systems."""
+    """Return True if evidence consists of votes on pairs of systems."""
     return (
         isinstance(evidence, xr.Dataset)
         and "vote_count" in evidence

@@ -156,5 +156,5 @@ def type_named(name: Any) -> EvidenceType:
 
 
 def is_members(evidence: Any) -> TypeGuard[Mapping[Any, Any]]:
-    """Return whether the object is a mapping from names to pieces of evidence."""
+    """Return True if the object is a mapping from names to pieces of evidence."""
     return isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree)

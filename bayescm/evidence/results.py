@@ -249,7 +249,7 @@ def _long(table, measure, data_set, classifier, runs):
 
 
 def is_results(evidence: Any) -> bool:
-    """Return whether evidence consists of results of classifiers on data sets."""
+    """Return True if evidence consists of results of classifiers on data sets."""
     return isinstance(evidence, xr.Dataset) and "data_set" in evidence.dims
 
 

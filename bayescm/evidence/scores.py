@@ -1068,13 +1068,13 @@ def _measures_of_probabilities(evidence):
 
 
 def every_class_occurs(evidence: xr.Dataset) -> bool:
-    """Return whether each class has examples, so that it has a curve."""
+    """Return True if each class has examples, so that it has a curve."""
     labels: Any = evidence["class"].values if "class" in evidence.dims else []
     return bool(np.isin(labels, evidence["actual"].values).all())
 
 
 def forecasts_differ(evidence: xr.Dataset) -> bool:
-    """Return whether every classifier has two different forecasts, so that a line can be fitted."""
+    """Return True if every classifier has two different forecasts, so that a line can be fitted."""
     return bool((np.ptp(np.atleast_2d(evidence["score"].values), axis=1) > 0).all())
 
 

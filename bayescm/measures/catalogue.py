@@ -603,7 +603,7 @@ def names(variable: str = "cells") -> list[str]:
 
 
 def is_named(name: str) -> bool:
-    """Return whether a measure of the catalogue has this name."""
+    """Return True if a measure of the catalogue has this name."""
     return name in _NAMED
 
 
@@ -780,7 +780,7 @@ def among(measures: Sequence[Measure], name: str | Callable) -> list[int]:
 
 
 def same(first: str, second: str) -> bool:
-    """Return whether two names refer to the same measure; one may be the name of a function."""
+    """Return True if two names refer to the same measure; one may be the name of a function."""
     try:
         return first == second or resolve(first).same_as(resolve(second))
     except ValueError:

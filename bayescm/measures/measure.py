@@ -145,7 +145,7 @@ class Measure:
         return of_classes(self, labels)
 
     def same_as(self, other: "Measure") -> bool:
-        """Return whether two measures are the same, ignoring their names."""
+        """Return True if two measures are the same, ignoring their names."""
         if self.canonical or other.canonical:
             return self.canonical == other.canonical
         return self.formula is other.formula
@@ -153,7 +153,7 @@ class Measure:
 
 @lru_cache(maxsize=128)
 def by_class(measure: Callable, size: int) -> bool:
-    """Return whether a measure has one value per class for this number of classes."""
+    """Return True if a measure has one value per class for this number of classes."""
     if getattr(measure, "average", ""):
         return False
     return np.ndim(measure(np.ones((size, size)))) > 0
@@ -442,7 +442,7 @@ class ClassTotals:
 
 
 def from_class_totals(measure: Any) -> bool:
-    """Return whether a measure can be computed from `ClassTotals`."""
+    """Return True if a measure can be computed from `ClassTotals`."""
     return getattr(measure.compute, "func", measure.compute) in _FROM_CLASS_TOTALS
 
 
@@ -657,7 +657,7 @@ def including(measure: Measure, included: np.ndarray | None) -> Measure:
 
 
 def is_by_member(measure: Any) -> bool:
-    """Return whether an average includes different classes for different batch members."""
+    """Return True if an average includes different classes for different batch members."""
     included = getattr(measure, "included", None)
     return included is not None and included.ndim > 1
 
@@ -747,7 +747,7 @@ def of_classes(measure: Measure, class_selection: Sequence[str]) -> Measure:
 
 
 def _is_average(measure):
-    """Return whether a formula of one class is averaged, which excludes balanced accuracy."""
+    """Return True if a formula of one class is averaged, which excludes balanced accuracy."""
     return isinstance(measure.compute, partial) and measure.compute.func is over_all
 
 

@@ -261,7 +261,7 @@ WITH_OPPONENT = (win_rate.__name__, tie_rate.__name__)
 
 def is_against_itself(measure: str, system: object) -> bool:
     """
-    Return whether a measure compares a system with itself, so that its value is known.
+    Return True if a measure compares a system with itself, so that its value is known.
 
     Examples
     --------

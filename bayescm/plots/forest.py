@@ -198,7 +198,7 @@ def _draw_panel(axes, table, display_names):
 
 def _knows_what_was_observed(evidence: Any) -> bool:
     """
-    Return whether point estimates come from the observed data.
+    Return True if point estimates come from the observed data.
 
     For a fit without its data, they are posterior medians, and for groups of scores or
     probabilities, they come from the posterior.

@@ -189,7 +189,7 @@ def plot_matrix(
 
 
 def _has_room(classes):
-    """Return whether a cell has room for its share and its interval."""
+    """Return True if a cell has room for its share and its interval."""
     return classes <= (_FEW_IN_ONE_COLUMN if is_narrow() else _FEW)
 
 
@@ -259,7 +259,7 @@ def _draw_classes(axes, shares, ends, measure):
 
 
 def has_model(counts: xr.DataArray, keywords: dict[str, Any]) -> bool:
-    """Return whether a model is named, or required by the type of counts."""
+    """Return True if a model is named, or required by the type of counts."""
     if keywords.keys() - {*ASKED, "concentration"}:
         return True
     if keywords.get("of", "parameter") != "parameter":

@@ -111,7 +111,7 @@ def fitted(
 
 
 def is_narrow() -> bool:
-    """Return whether figures are narrow, such as one column of a journal."""
+    """Return True if figures are narrow, such as one column of a journal."""
     paper = _paper.get()
     return paper is not None and paper.width < NARROW
 

@@ -208,7 +208,7 @@ def text_color_on(value: float) -> Any:
 
 
 def is_dark() -> bool:
-    """Return whether the current style has a dark background."""
+    """Return True if the current style has a dark background."""
     return bool(_rgb("axes.facecolor") @ _LUMINANCE < 0.5)
 
 

@@ -31,7 +31,7 @@ _MEAN_GROUPS = 10  # largest number of groups of 10 or more examples, for curves
 
 
 def few_values(total: np.ndarray) -> bool:
-    """Return whether forecasts take few values, given the number of examples of each value."""
+    """Return True if forecasts take few values, given the number of examples of each value."""
     few = len(total) <= _FEW_VALUES and bool(total.mean() >= _EXAMPLES_PER_VALUE)
     return len(total) < 3 or few
 

@@ -233,7 +233,7 @@ def need_class_totals_only(
     measures: Sequence[Callable], concentration: np.ndarray, counts: xr.DataArray
 ) -> bool:
     """
-    Return whether class totals suffice to sample measures of many classes.
+    Return True if class totals suffice to sample measures of many classes.
 
     Parameters
     ----------

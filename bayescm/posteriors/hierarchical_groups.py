@@ -416,7 +416,7 @@ class HierarchicalGroups(CountsPosterior):
         return self._draw(size, rng, groups=of == "finite")[self.estimands[of]]
 
     def _many_new_groups(self, of):
-        """Return whether several new groups are sampled per point of the parameters."""
+        """Return True if several new groups are sampled per point of the parameters."""
         one = self.batch.size == 1 and isinstance(self.collections[0], BivariateLogitNormal)
         return one and self.estimands[of] == "theta_new"
 

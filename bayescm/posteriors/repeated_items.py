@@ -573,7 +573,7 @@ class RepeatedItems(Posterior):
         check_reach(measure, self.reach, of_all_items=of_all_items)
 
     def counts_votes(self, measures: Sequence[Callable]) -> bool:
-        """Return whether measures depend on known equalities of wrong answers."""
+        """Return True if measures depend on known equalities of wrong answers."""
         votes = any(getattr(getattr(measure, "form", None), "votes", False) for measure in measures)
         return votes and self.answer is not None
 

@@ -317,12 +317,12 @@ def _shown(table, names):
 
 
 def _is_ratio(measure):
-    """Return whether a measure is unbounded above, such as a likelihood ratio."""
+    """Return True if a measure is unbounded above, such as a likelihood ratio."""
     return np.isinf(getattr(resolve(measure), "range", (0.0, 1.0))[1])
 
 
 def _depends_on_prevalence(measure):
-    """Return whether a measure changes with the prevalence if both rates are constant."""
+    """Return True if a measure changes with the prevalence if both rates are constant."""
     cells = np.array([[90.0, 10.0], [3.0, 12.0]])
     resolved = resolve(measure)
     return not np.isclose(resolved(cells), resolved(cells * [[1.0], [10.0]])).all()

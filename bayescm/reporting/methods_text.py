@@ -265,7 +265,7 @@ def _comparisons(recipes):
 
 
 def _is_drawn(table):
-    """Return whether the values of a summary or comparison come from random draws."""
+    """Return True if the values of a summary or comparison come from random draws."""
     return "draws" in table.attrs or any("draw" in str(how) for how in table.get("how", ()))
 
 
@@ -350,7 +350,7 @@ def _file(name):
 
 
 def _is_own(model):
-    """Return whether a model is a function outside the catalogue."""
+    """Return True if a model is a function outside the catalogue."""
     return callable(model) and not is_ours(model)
 
 

@@ -455,7 +455,7 @@ def _check_dims(counts, posterior):
 
 
 def _has_fixed_totals(posterior):
-    """Return whether class shares are fixed rather than estimated."""
+    """Return True if class shares are fixed rather than estimated."""
     name = posterior.resolve_estimand("parameter")
     shares = posterior.cells(name, 2, np.random.default_rng(0))[:2].sum(axis=-1)
     return bool(np.ptp(shares, axis=0).max() < 1e-12)

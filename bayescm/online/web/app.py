@@ -107,7 +107,7 @@ class _Answers:
         return Response(metrics.exposition(self._state), media_type=metrics.TYPE)
 
     def health(self, request: Request) -> Response:
-        """Return whether the ledger can be read."""
+        """Return True if the ledger can be read."""
         try:
             number = len(self._state.names())
         except (OSError, ValueError):
