@@ -22,8 +22,8 @@ _KEY = "log_marginal_likelihood"
 _TUNE = 1000
 # Largest number of data values in one evaluation of the log density (32 MB).
 _AT_ONCE = 2**22
-# Largest accepted standard error of a log marginal likelihood, in nats. With a larger error, a
-# Bayes factor may be wrong by more than a factor of two.
+# An error is raised if the standard error of a log marginal likelihood, in nats, exceeds this,
+# because a Bayes factor may then be wrong by more than a factor of two.
 _LARGEST_ERROR = 0.35
 
 

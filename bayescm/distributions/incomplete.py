@@ -18,7 +18,7 @@ from scipy import special
 _LARGE = 1e5  # size of a parameter above which the inverses of scipy are checked
 # Size of both parameters above which Temme's expansion is as accurate as scipy, and faster.
 _HUGE = 1e7
-_FAR = 1 / 64  # distance from 0 above which 1 - x has as many digits as x
+_FAR = 1 / 64  # value of x above which 1 - x determines x with little loss of precision
 _LEAST = 3.0  # size of both parameters above which log odds may be computed from a polynomial
 _WIDEST = np.sqrt(2 * _LEAST)  # two divided by the largest spread for such parameters
 
@@ -31,7 +31,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
 def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
     """Return the mass of Beta(a, b) above x. Equivalent to ``scipy.special.betaincc``."""
     x = np.asarray(x)
-    # If 1 - x loses no precision, betainc of 1 - x takes a quarter of the time.
+    # If 1 - x determines x precisely, betainc of 1 - x takes a quarter of the time.
     if np.all(x > _FAR):
         return _by_size(special.betainc, b, a, 1 - x, 1)
     return _by_size(special.betaincc, a, b, x, -1)

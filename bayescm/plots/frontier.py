@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # If costs differ by more than this factor, their axis is logarithmic.
 _WIDE = 20
-_NAMED = 4  # with more systems, they are named below the axes
+_NAMED = 4  # with more systems, points are numbered, and a legend names them
 
 
 def plot_frontier(

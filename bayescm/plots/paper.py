@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NATURAL = 10.0  # font size in points in the default layout of figures
 SMALLEST = 6.0  # smallest font size in points that journals accept
-NARROW = 5.0  # width in inches below which the legend is placed below the panels
+NARROW = 5.0  # width in inches below which figures use the layout of a single journal column
 NARROWEST = 1.5  # minimum width of a legible panel in inches, with 8-point text
 
 

@@ -58,7 +58,7 @@ from bayescm.evidence.counts import classes
 from bayescm.evidence.scores import one_vs_rest, score_arrays
 from bayescm.evidence.slices import samples
 
-FEWEST_HEAVY = 2.0  # smallest weight of a cell, relative to the heaviest example
+FEWEST_HEAVY = 2.0  # smallest weight of a cell without a caution, relative to the heaviest example
 # A caution is added if the ratio of the sampling variance to the variance in the model is outside
 # this range, in which coverage is sufficient.
 LEAST_RATIO = 0.5

@@ -269,7 +269,7 @@ def _check_halves(halves, posterior):
 
 # The posterior.
 
-_RARE = 0.01  # largest p value of the test of equal thresholds that leads to a caution
+_RARE = 0.01  # a caution is added for a p-value of equal thresholds up to this / batch size
 _KEPT = 64  # largest number of cross-validations whose nodes are cached
 
 
