@@ -122,7 +122,8 @@ def test_challenges_are_shown_with_what_is_decided_and_since_when(port, store):
     assert "decided since 2026-02-02" in shown
     for name in ("difference", "lower", "upper", "p_better"):
         assert f">{history[name].iloc[-1]:.3f}</td>" in shown
-    assert "The challenger is promoted if it is better in accuracy with a probability above 95%." in text
+    rule = "promoted if it is better in accuracy with a probability above 95%."
+    assert f"The challenger is {rule}" in text
     stays = "Promote, decided by batch &#39;1&#39;, which stays; with all batches so far better"
     assert stays in text
 
