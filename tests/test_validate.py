@@ -130,7 +130,7 @@ def test_what_is_no_seed_is_named(seed):
 
 def test_labels_beyond_64_bits_are_named():
     labels = np.array([2**63, 1], np.uint64)
-    with pytest.raises(ValueError, match="Labels of actual must be below"):
+    with pytest.raises(ValueError, match="Labels in actual must be below"):
         bcm.from_predictions(labels, labels)
 
 

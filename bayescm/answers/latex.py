@@ -294,10 +294,10 @@ def _check_facts(frame, what, names):
     if missing:
         raise fail(
             f"The {what} lacks {' and '.join(missing)} in its `attrs`. pandas drops them, e.g. "
-            "in pd.concat of tables with different `attrs`, or in files",
+            "when tables with different `attrs` are concatenated or a table is saved to a file",
             ...,
             "",
-            f"pass a list of tables instead of pd.concat, or the {what} as bayescm returned it",
+            f"pass a list of tables, or the {what} as bayescm returned it",
         )
 
 
@@ -659,7 +659,9 @@ def _rows_of(rows, index):
     if rows is None:
         return "classifier" if "classifier" in index else "measure"
     if rows not in index:
-        raise fail("The summary has no column {}", rows, index, suggest(rows, index))
+        raise fail(
+            "`rows` must be a label column of the summary", rows, index, suggest(rows, index)
+        )
     return rows
 
 

@@ -337,10 +337,11 @@ def _check_has_prior(classifier, table, labels):
     """Raise an error if the table of a classifier sets a prior for forecasts, which is fixed."""
     if "concentration" in table and "bin" in labels.dims:
         raise fail(
-            f"`concentration` is for counts or item scores, but {classifier!r} has forecasts: {{}}",
+            "`concentration` ({}) applies only to counts and item scores, but "
+            f"{classifier!r} has forecasts",
             table["concentration"],
             "",
-            "remove concentration from its table",
+            f"remove `concentration` from the table of {classifier!r}",
         )
 
 

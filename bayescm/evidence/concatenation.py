@@ -178,7 +178,7 @@ def parts_of_all(
             what,
             names,
             "",
-            f"pass a list, combine([...], `dim={dim!r}`), or choose another dimension",
+            f"pass a list, as in combine([...], `dim={dim!r}`), or choose another dimension",
         )
     # Folds of different members belong to different trained models, and appended parts are
     # distinct, so no name may occur in two members.

@@ -629,7 +629,7 @@ def _check_answers(name, answers):
     numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
     if texts and numbers.notna().all() and (numbers % 1 > 0).any():
         raise fail(
-            f"The {name} has scores stored as text: {{}}",
+            f"The values of {name} are scores stored as text: {{}}",
             texts[:4],
             "",
             "convert them first, e.g. with pandas.to_numeric",

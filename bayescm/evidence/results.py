@@ -119,8 +119,8 @@ def from_results(
     if unnamed.any(axis=None):
         where = [dim for dim in DIMS if unnamed[dim].any()]
         raise fail(
-            f"{int(unnamed.any(axis=1).sum())} rows have no {where}",
-            ...,
+            f"Rows without a {' or '.join(where)}",
+            int(unnamed.any(axis=1).sum()),
             "",
             "fill in the missing values",
         )

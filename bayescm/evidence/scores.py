@@ -1174,7 +1174,7 @@ def _check_single_examples(evidence):
             "A batch of scores cannot have {}",
             further,
             "",
-            "leave weights, folds, groups and a set prevalence out",
+            "leave out weights, folds, groups and a fixed prevalence",
         )
 
 
@@ -1235,10 +1235,10 @@ def class_forecasts(table: xr.DataArray) -> xr.Dataset:
     table = table[table.values > 0]
     if table.dtype.kind == "f" and (table.values != np.round(table.values)).any():
         raise fail(
-            "`forgetting` is not available here, because it leaves fractions of examples",
+            "`forgetting` is not available here, because it produces fractional counts",
             ...,
             "",
-            "use `window=`, the number of latest batches that count",
+            "use `window=`, the number of most recent batches to include",
         )
     patterns = [json.loads(text) for text in table["pattern"].values.tolist()]
     steps = np.array([row for _, row in patterns], float)

@@ -122,7 +122,9 @@ def as_sequence(values: Any) -> Any:
 def _numeric_labels(name, array):
     if isinstance(array, np.ndarray) and array.dtype.kind in "iub":
         if array.dtype == np.uint64 and array.size and array.max() >= 2**63:
-            raise fail(f"Labels of {name} must be below 2**63", array.max(), "", "pass text")
+            raise fail(
+                f"Labels in {name} must be below 2**63", array.max(), "", "pass them as text"
+            )
         return array
     missing = pd.isna(array)
     if missing.any():

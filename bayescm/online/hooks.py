@@ -165,7 +165,7 @@ def notify(
             check_is(each, Monitor, "a monitor", "an online.Monitor", "pass [monitor, monitor]")
         rules_of_each = [applicable_rules(each, rules) for each in monitors]
         if not monitors:
-            raise fail("No monitors are given", ..., "", "pass e.g. [monitor, monitor]")
+            raise fail("No monitors were passed", ..., "", "pass e.g. [first, second]")
         for name, rule in rules.items():
             used = [own[name] for own in rules_of_each if name in own]
             limits = {*rule} - {m for own in used for m in own} if isinstance(rule, Mapping) else ()

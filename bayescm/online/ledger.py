@@ -841,7 +841,7 @@ def _superseded(connection, description, batch):
         names = [row.batch_id for row in found if row.encoding != CLASSES]
         allowed = f"a recorded batch, such as {names[-3:]}" if names else "a recorded batch"
         todo = suggest(batch["supersedes"], names) if names else "add it as a batch"
-        raise fail("The batch {} to correct does not exist", batch["supersedes"], allowed, todo)
+        raise fail("The batch to correct, {}, does not exist", batch["supersedes"], allowed, todo)
     by_correction = entries(description, columns.supersedes == batch["supersedes"])
     if (correction := connection.execute(by_correction).first()) is not None:
         raise fail(

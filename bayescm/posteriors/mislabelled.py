@@ -284,7 +284,7 @@ class Mislabelled(Strata):
             )
         if (counts != np.rint(counts)).any():
             raise fail(
-                "Label errors are not available for fractional counts", ..., "", "round the counts"
+                "`label_error` is not supported for fractional counts", ..., "", "round the counts"
             )
         matrix = self.errors.matrix(self.errors.rates)
         return gibbs.mixture_weights(

@@ -191,7 +191,7 @@ def methods_paragraph(
     data_sets = evidence if is_members(evidence) else {"": evidence}
     if not data_sets:
         raise fail(
-            "A methods paragraph needs at least one data set", ..., "", 'pass {"wdbc": counts}'
+            "A methods paragraph needs at least one data set", ..., "", 'pass e.g. {"wdbc": counts}'
         )
     with displaying(display_names):
         recipes = {

@@ -194,7 +194,7 @@ def test_each_class_and_system_has_a_cell_whatever_measure_comes_first():
             "Compare all pairs, without reference=, in every measure",
         ),
         (lambda s, c: {"comparison": {"iris": c["wdbc"]}}, "do not match a column of the summary"),
-        (lambda s, c: {"rows": "site"}, "The summary has no column"),
+        (lambda s, c: {"rows": "site"}, "rows must be a label column of the summary"),
         (lambda s, c: {"center": "median"}, "Unknown center"),
         (lambda s, c: {"digits": -1}, "digits"),
         (lambda s, c: {"comparison": s}, "A comparison needs a column first"),

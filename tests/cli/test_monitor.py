@@ -81,7 +81,7 @@ def test_what_comes_late_or_corrects_is_said_in_one_line(run):
     [
         (
             ("add", "a.csv", "--positive", "sick", "--batch", "1", "--corrects", "0"),
-            "to correct does not exist",
+            "The batch to correct, '0', does not exist",
         ),
         (
             ("add", "a.csv", "--positive", "sick", "--batch", "1", "--at", "yesterday"),
@@ -285,7 +285,7 @@ def test_the_dashboard_goes_by_the_file_too(two_classifiers, monkeypatch):
     [
         (
             "[classifiers.risk]\nconcentration = 2",
-            "is for counts or item scores, but 'risk' has forecasts",
+            "applies only to counts and item scores, but 'risk' has forecasts",
         ),
         ("[classifiers.risk]\nmeasures = ['recall']", "recall"),
         ("[classifiers.risk]\nstore = 'x'", "monitor.toml has an unknown key 'store'"),

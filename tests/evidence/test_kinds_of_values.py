@@ -224,7 +224,7 @@ def test_slices_by_date_keep_their_dates():
 
 def test_scores_of_a_judge_as_texts():
     texts = [f"{each:.2f}" for each in NUMBERS]
-    with pytest.raises(ValueError, match="The judge has scores stored as text"):
+    with pytest.raises(ValueError, match="The values of judge are scores stored as text"):
         bcm.from_partly_labelled(TRUTH, TRUTH, judge=texts)
 
 

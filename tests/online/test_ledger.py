@@ -88,7 +88,7 @@ def test_a_correction_names_the_old_batch_and_takes_its_time(ledger):
 @pytest.mark.parametrize(
     ("batch", "corrects", "message"),
     [
-        ("new", "mnday", "to correct does not exist"),
+        ("new", "mnday", "The batch to correct, 'mnday', does not exist"),
         ("new", "monday", "already been corrected.*'second'"),
         ("second", None, "with another correction"),
         ("monday", "monday", "with another correction"),
@@ -134,7 +134,7 @@ def test_other_labels_are_refused(ledger, counts, message):
 
 
 def test_a_refused_first_batch_leaves_no_classifier_behind(ledger):
-    with pytest.raises(ValueError, match="to correct does not exist"):
+    with pytest.raises(ValueError, match="The batch to correct, '0', does not exist"):
         ledger.record("spam", 1, MONDAY, corrects="0")
     assert ledger.classifiers() == []
 

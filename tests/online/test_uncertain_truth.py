@@ -350,5 +350,5 @@ def test_probabilities_of_two_and_of_three_classes_do_not_mix():
         weighted = bcm.from_probabilities(
             actual, shares, labels=list("abc"), weights=np.arange(150) % 3 + 1, weights_are="counts"
         )
-        with pytest.raises(ValueError, match="Leave weights, folds, groups and a set prevalence"):
+        with pytest.raises(ValueError, match="Leave out weights, folds, groups and a fixed"):
             monitor.add("c", weighted)

@@ -58,8 +58,8 @@ def test_levels_of_differences_are_refused(ask):
         (TABLE.rename(columns={"fold": "run"}), "correlation between runs is unknown"),
         (TABLE.assign(note="n"), "A table of results needs columns"),
         (TABLE[TABLE["fold"] == 0], "needs at least two runs"),
-        (TABLE.assign(data_set=TABLE["data_set"].where(TABLE.index > 0)), "rows have no"),
-        (TABLE.assign(fold=TABLE["fold"].where(TABLE.index > 0)), "rows have no"),
+        (TABLE.assign(data_set=TABLE["data_set"].where(TABLE.index > 0)), "Rows without a"),
+        (TABLE.assign(fold=TABLE["fold"].where(TABLE.index > 0)), "Rows without a"),
         (
             TABLE[(TABLE["fold"] > 0) | (TABLE["data_set"] != TABLE["data_set"][0])],
             "The data sets have different numbers of folds",
