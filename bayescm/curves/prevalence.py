@@ -73,8 +73,8 @@ def predictive_values(
 
     See Also
     --------
-    bayescm.summary : Given a mapping from prevalences to evidence, returns a table with one row for
-    each measure and prevalence.
+    bayescm.summary : Table with one row per measure and prevalence, given a mapping from prevalences
+        to evidence.
 
     Examples
     --------

@@ -257,7 +257,9 @@ class Calibration(OfForecasts):
         )
         known = self.known_prevalence
         share = positive / (negative + positive) if known is None else np.full_like(positive, known)
-        of_class = np.stack([(1 - share) / totals[0], share / totals[1]], axis=-1)
+        # The share of a class without examples is not distributed, so its divisor does not matter.
+        divisors = [np.where(total > 0, total, 1) for total in totals]
+        of_class = np.stack([(1 - share) / divisors[0], share / divisors[1]], axis=-1)
         return weight * of_class[..., self.outcome.astype(int)]
 
     @cached_property

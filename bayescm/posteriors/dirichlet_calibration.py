@@ -318,6 +318,12 @@ class DirichletCalibration(OfForecasts):
             return np.concatenate(
                 [lower_limit_of_distance(binary, formula, prob) for binary in self.top]
             )
+        if not self._totals.all():
+            label = self.labels[self._totals == 0][0]
+            what = (
+                f"{measure.__name__} needs examples of every class, but none is of class {label!s}"
+            )
+            raise fail(what, ..., "", "use brier, log_loss or ece_top_label")
         limits = [lower_limit_of_distance(binary, formula, prob) for binary in self.against_rest]
         values = np.stack(limits, axis=-1)
         if not measure.average:

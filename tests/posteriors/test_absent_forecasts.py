@@ -72,3 +72,14 @@ def test_a_classifier_whose_forecasts_are_equal_is_compared():
     assert "brier" in measures
     with pytest.raises(ValueError, match=r"(?i)slope"):
         bcm.summary(evidence, "calibration_slope")
+
+
+@pytest.mark.long
+def test_measures_of_each_class_need_examples_of_it():
+    truth, chances = of_three(60)
+    evidence = bcm.from_probabilities(truth, chances, labels=["a", "b", "c"])
+    for measure in ("ece", "ece_macro"):
+        with pytest.raises(ValueError, match=f"{measure} needs examples of every class.*class c"):
+            bcm.interval(evidence, measure)
+    lower, upper = bcm.interval(evidence, "auc_micro").values
+    assert lower < bcm.measure(evidence, "auc_micro")["auc_micro"] < upper

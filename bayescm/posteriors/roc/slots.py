@@ -211,6 +211,8 @@ def cells(
     for slots, class_ends in zip(curves, ends, strict=True):
         for is_positive, end in enumerate(class_ends):
             members = np.flatnonzero(slots.positive == bool(is_positive))
+            if not len(members):  # the class of a one-vs-rest curve has no examples
+                continue
             members = members[np.argsort(slots.start[members], kind="stable")]
             rank = np.searchsorted(slots.start[members], end[:-1], side="right") - 1
             cut = members[np.maximum(rank, 0)]
