@@ -73,8 +73,8 @@ def predictive_values(
 
     See Also
     --------
-    bayescm.summary : Table with one row per measure and prevalence, given a mapping from prevalences
-        to evidence.
+    bayescm.summary : Table with one row per measure and prevalence, given a mapping from
+        prevalences to evidence.
 
     Examples
     --------
