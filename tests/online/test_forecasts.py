@@ -266,7 +266,7 @@ def test_what_is_no_batch_is_refused():
     with pytest.raises(ValueError, match="Probabilities"):
         forecast_table([0, 1], [0.2, 1.2])
     elsewhere = bcm.at_prevalence(bcm.from_probabilities([0, 1], [0.2, 0.7]), 0.1)
-    with pytest.raises(ValueError, match="a set prevalence out"):
+    with pytest.raises(ValueError, match=r"Leave out .* a fixed prevalence"):
         monitor.add("elsewhere", elsewhere)
     with pytest.raises(ValueError, match="A forecast is missing"):
         forecast_table([0, 1], [0.2, np.nan])
