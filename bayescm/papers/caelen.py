@@ -314,12 +314,14 @@ def reason(row: pd.Series) -> str:
     """Return the known reason why a figure of Tables 2 and 3 differs from the published one."""
     if row["figure"] == "doc" and row["measure"] == "accuracy" and row["case"] in (1, 8):
         return (
-            "accuracy has few values in a set of this size, and often exactly that of an end; were "
-            "the lower end not counted, ours would cover about as little"
+            "In a set of this size, accuracy has few possible values and often equals an end of "
+            "the interval. If values at the lower end counted as outside, the coverage here would "
+            "be about as low as the published one."
         )
     if row["figure"] != "doc":
         return (
-            "another forest: scikit-learn's of 100 trees, which average probabilities and split "
-            "coded classes, beside R's of 500, which vote; lengths go with the averages"
+            "The forests differ. Here, 100 trees of scikit-learn average their probabilities and "
+            "split coded categories. In the paper, 500 trees of R vote. Lengths differ because "
+            "the means differ."
         )
-    return "not known"
+    return "The reason is unknown."

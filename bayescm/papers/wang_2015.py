@@ -182,18 +182,24 @@ def reason(row: pd.Series) -> str:
     """Return the known reason why a figure of Tables 4 to 8 differs from the published one."""
     if row["table"] in REAL and row["learner"] in ("tree", "svm", "knn"):
         return (
-            "this learner still learns at n: from half a sample it is .04 to .07 worse than from "
-            "the whole, and the paper does not define its true value"
+            "The learner still improves at this sample size: half a sample gives results that are "
+            "0.04 to 0.07 worse than the whole. The paper does not define the true value."
         )
     if row["learner"] == "knn":
-        return "the paper names neither the neighbours nor their distance; five, Euclidean, here"
+        return (
+            "The paper states neither the number of neighbours nor the distance. Here, five "
+            "neighbours and the Euclidean distance are used."
+        )
     if row["table"] == 5 and row["case"] == 3:
-        return "all four published intervals cover less at the same lengths: another true value"
+        return (
+            "All four published intervals have lower coverage at the same lengths, which suggests "
+            "another true value."
+        )
     if row["method"] == "5x2 t" and row["figure"] == "doc":
         return (
-            "centred on the mean of all ten halves, as (16) is printed; centred on the first half "
-            "two cases that were tried cover as published"
+            "The interval is centred on the mean of all ten halves, as in Equation (16). If it is "
+            "centred on the first half, two cases that were tried have the published coverage."
         )
     if row["learner"] in ("bayes", "logistic") and row["ours"] > row["published"]:
-        return "longer, or covering more, here; the reason is not known"
-    return "not known"
+        return "Lengths or coverages here are larger for an unknown reason."
+    return "The reason is unknown."
