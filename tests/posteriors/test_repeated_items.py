@@ -532,7 +532,7 @@ def test_one_attempt_does_not_tell_how_items_differ(measure, of):
     nearly = np.full((60, 2), np.nan)
     nearly[:, 0], nearly[:20, 1] = np.arange(60) % 2, 1
     for evidence in (single(30), bcm.from_attempts(nearly)):
-        with pytest.raises(ValueError, match=r"attempts per item.*collect \d answers"):
+        with pytest.raises(ValueError, match=r"attempts per item.*collect at least \d attempts"):
             bcm.interval(evidence, measure, of=of)
         assert bcm.interval(evidence, "mean", draws=100).notnull().all()
 
