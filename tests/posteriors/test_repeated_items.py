@@ -697,6 +697,6 @@ def test_few_attempts_hardly_pair_systems_at_one_new_item(attempts):
     rng = np.random.default_rng(attempts)
     both = {name: rng.integers(0, 2, (12, attempts)).astype(float) for name in "ab"}
     row = bcm.compare(bcm.from_attempts(both), "mean", of="new", draws=100)
-    assert ("Collect at least 4 answers" in row.attrs.get("caution", "")) == (attempts < 4)
+    assert ("Collect at least 4 attempts" in row.attrs.get("caution", "")) == (attempts < 4)
     alone = bcm.interval(bcm.from_attempts(both["a"]), "mean", of="new", draws=100)
     assert "caution" not in alone.attrs
