@@ -136,8 +136,8 @@ def gap(
         Threshold for the coordinate ``p_below``, the probability that the statistic (or its
         difference, with ``reference``) is below ``delta``.
     reference : label, optional
-        Reference classifier. The result is then the paired difference between the statistic of
-        every other classifier and that of the reference. With ``delta=0``, ``p_below`` is the
+        Reference classifier. The result is then the paired difference in the statistic between
+        every other classifier and the reference. With ``delta=0``, ``p_below`` is the
         probability that the gap is smaller than for the reference.
     of : {"finite"}
         The gap refers to the observed groups.

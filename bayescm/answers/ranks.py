@@ -231,7 +231,7 @@ def _central_ranks(shares, prob):
     }
 
 
-# Sets of ranks and tiers, derived from the pairs that can be told apart.
+# Sets of ranks and tiers, derived from the pairs that differ with high probability.
 
 
 def _rank_sets_and_tiers(values, prob, scores):

@@ -441,7 +441,7 @@ def curve_bootstrap(
 
 
 def _resample_by_class(actual, size, rng):
-    """Return how often each example occurs in each resample, stratified by class, (size, n)."""
+    """Return the frequency of each example in resamples stratified by class, (size, n)."""
     counts = np.empty((size, len(actual)))
     for label in (0, 1):
         members = np.flatnonzero(actual == label)

@@ -49,7 +49,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def config_file(path: Path | None) -> Path | None:
-    """Return the given file, or the file in the working directory, or None if there is none."""
+    """Return the given file, the file in the working directory, or None if neither exists."""
     file = Path(NAME) if path is None else path
     if file.is_file():
         return file

@@ -41,7 +41,7 @@ class BelongsWith(str):
 
 
 class Invocation:
-    """Options on the command line, with a record of which of them were read."""
+    """Options on the command line, with a record of the options that were read."""
 
     def __init__(self, options: Mapping[str, str], reasons: Mapping[str, str], names: list[str]):
         self.options, self.reasons, self.names = options, reasons, names
@@ -82,7 +82,7 @@ class Options:
         return super().__getattribute__(name)
 
     def keywords(self, *names: str) -> dict[str, Any]:
-        """Return the options that are set, by keyword, or those of them with the given names."""
+        """Return all options that are set, by keyword, or only the given names."""
         options = [field.name for field in fields(self)]  # type: ignore[arg-type]
         values = {name: getattr(self, name) for name in names or options if name in options}
         return {

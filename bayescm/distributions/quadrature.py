@@ -317,7 +317,7 @@ def difference(first: Any, second: Any) -> FunctionOfShares | None:
 
 # Many distributions on lattices
 
-_ROUGH = 1e-4  # tolerance from which on coarser lattices and fewer points are sufficient
+_ROUGH = 1e-4  # with this tolerance or more, coarser lattices and fewer points are sufficient
 _ARRAY = 2**14  # number of elements of an array, 128 kB, so that several fit into the cache
 # Largest number of elements in the lattice of one row, which takes 16 MB and about one second.
 # Larger lattices are not used; the error of the largest permitted one is stated.

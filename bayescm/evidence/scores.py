@@ -1112,7 +1112,7 @@ def forecast_table(
     Parameters
     ----------
     actual : array_like, shape (n,), or Dataset
-        True labels of two classes, one of which may be absent from a batch. Alternatively, evidence
+        True labels of two classes. A batch may lack one of the classes. Alternatively, evidence
         of one classifier, as returned by :func:`bayescm.from_probabilities` or
         :func:`bayescm.from_scores`.
     forecasts : array_like, shape (n,)

@@ -174,7 +174,7 @@ def of_chosen_class(measure: Measure, classes: list, positive: Any) -> Measure:
     ----------
     measure : Measure
     classes : list
-        Class labels. Empty for two classes, of which only the positive class can be named.
+        Class labels. Empty for two classes, because only the positive class can be named.
     positive : label
     """
     if not measure.class_selection:

@@ -286,7 +286,7 @@ class OfScores(NamedTuple):
     included: bool = False
 
     def counts(self, scores: Any) -> Any:
-        """Return which scores the share includes."""
+        """Return a mask of the scores that the share includes."""
         return scores >= self.at if self.included else scores > self.at
 
 

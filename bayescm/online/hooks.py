@@ -103,8 +103,8 @@ def notify(
     ----------
     monitor : Monitor or iterable of Monitor
         Monitor or monitors whose incidents are sent, such as ``[Monitor(store, name) for name in
-        names]``. With several, each uses the rules that its type of evidence supports, and the
-        limits of its own measures.
+        names]``. With several, each monitor uses the rules that its type of evidence supports, and
+        the limits for the measures that it follows.
     *hooks : Hook
         Recipients; see `to_url`, `to_command`, `to_log` and `Hook`.
     since : datetime, datetime64 or str, optional

@@ -65,8 +65,8 @@ def plan_item_scores(
     pilot : Dataset
         Scores of at least ten items collected so far, see `bayescm.from_item_scores`. With two
         systems, the plan is for their paired difference; with more, for every pair. If the items
-        come in clusters, of which there must be at least ten, the plan gives the number of
-        clusters, assuming as many items per cluster as in the pilot.
+        come in clusters, the plan gives the number of clusters, assuming as many items per cluster
+        as in the pilot. At least ten clusters are required.
     width : float, optional
         Largest acceptable width of the interval.
     difference : float, optional

@@ -78,8 +78,8 @@ def plan(
         the interval of their difference, or of every pairwise difference.
     prevalence : float in (0, 1), optional
         Prevalence of positives among the examples (patients) to be enrolled, for a measure of the
-        positives (recall) or the negatives (specificity). ``n`` then counts examples, a random
-        number of which are positive.
+        positives (recall) or the negatives (specificity). ``n`` is then the number of
+        examples, and the number of positives is random.
     prob, kind : float, str
         Probability and kind of the interval.
     replications : int >= 20, optional

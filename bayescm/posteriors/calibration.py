@@ -467,7 +467,7 @@ class Calibration(OfForecasts):
         # A smooth curve outside the isotonic band indicates a falling curve. With few examples, it
         # rarely leaves the band by much, so any distance is enough if a falling step is more
         # probable than a rising one. With many examples, it also leaves the band next to a rising
-        # step, so leaving it is no evidence of a fall. A falling curve is then recognised because
+        # step, so leaving it does not indicate a fall. A falling curve is then recognised because
         # it makes the isotonic band empty.
         falls = outside > 0 and falling > rising
         simulated = total.sum() <= _SIMULATED_EXAMPLES

@@ -330,8 +330,8 @@ class RatioOfMeans(Distribution):
     largest : float
         Largest q of an example, and upper limit of p.
     n : ndarray, optional
-        Number of further examples. If given, the distribution is that of the sample ratio in these
-        examples.
+        Number of further examples. If given, the result is the distribution of the sample ratio
+        in these examples.
     """
 
     powers: Mapping[tuple[int, int], np.ndarray]

@@ -209,8 +209,8 @@ def _sections_of(place, sections):
     ]
 
 
-# Sections in which items are reported: possible beginnings of their titles, and words of which they
-# must contain one.
+# Sections in which items are reported: possible beginnings of their titles, and words. Each
+# section must contain at least one of its words.
 _PLACES: dict[str, tuple[str, ...]] = {
     "evaluated": ("What was evaluated",),
     "no answer": ("What was evaluated",),

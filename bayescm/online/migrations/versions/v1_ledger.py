@@ -77,7 +77,7 @@ def upgrade() -> None:
         # "started" is recorded before the attempt. Its result, "delivered" or "failed", is a
         # separate row.
         sa.Column("outcome", sa.Text, nullable=False),
-        # Earliest time of the next attempt after a failure. NULL if there is none.
+        # Earliest time of the next attempt after a failure. NULL if no attempt is planned.
         sa.Column("next_try", sa.Text),
         sa.Column("recorded_at", sa.Text, nullable=False),
         sa.Column("hash", sa.Text, nullable=False),
